@@ -1,0 +1,143 @@
+//! From names to ids: rules V1 and V2, and the names in `power`.
+
+use std::collections::BTreeMap;
+
+use super::Violation;
+use crate::codes::Code;
+use crate::format::{AssignmentFile, PlanFile, PowerMode};
+use crate::ids::{GpuId, Id, JobId, NodeId, OptionId, Table};
+use crate::instance::Instance;
+use crate::interval::Interval;
+use crate::schedule::{Placement, Schedule};
+use crate::units::Ticks;
+
+/// The schedule of all assignments that break neither V1 nor V2, and the violations of the others.
+pub(super) fn resolve(instance: &Instance, plan: &PlanFile) -> (Schedule, Vec<Violation>) {
+    let jobs: BTreeMap<&str, JobId> = instance.jobs.iter().map(|(id, job)| (job.id.as_str(), id)).collect();
+    let gpus = instance.cluster.gpu_names();
+    let mut first: Table<JobId, Option<&AssignmentFile>> = Table::filled(None, instance.jobs.len());
+    let mut faults: BTreeMap<(Code, &str), Vec<String>> = BTreeMap::new();
+    let mut fault = |code, job, message: String| faults.entry((code, job)).or_default().push(message);
+    for assignment in &plan.assignments {
+        match jobs.get(assignment.job.as_str()) {
+            None => fault(Code::V1, assignment.job.as_str(), "is not a job of the instance".to_owned()),
+            Some(&job) if first[job].is_some() => {
+                fault(Code::V1, assignment.job.as_str(), "appears more than once".to_owned());
+            }
+            Some(&job) => first[job] = Some(assignment),
+        }
+    }
+    let mut placements = Table::filled(None, instance.jobs.len());
+    for (job, assignment) in first.iter() {
+        let name = instance.jobs[job].id.as_str();
+        match assignment {
+            None => fault(Code::V1, name, "is missing".to_owned()),
+            Some(assignment) => match placement(instance, job, assignment, &gpus) {
+                Ok(placement) => placements[job] = Some(placement),
+                Err((code, messages)) => messages.into_iter().for_each(|message| fault(code, name, message)),
+            },
+        }
+    }
+    let violations = faults.into_iter().map(|((code, job), messages)| Violation {
+        code,
+        job: Some(job.to_owned()),
+        place: None,
+        tick: None,
+        end: None,
+        message: format!("job `{job}` {}", messages.join("; ")),
+    });
+    (Schedule { placements, power: BTreeMap::new() }, violations.collect())
+}
+
+fn placement(
+    instance: &Instance,
+    job: JobId,
+    assignment: &AssignmentFile,
+    names: &BTreeMap<String, GpuId>,
+) -> Result<Placement, (Code, Vec<String>)> {
+    let position = usize::try_from(assignment.option).ok();
+    let option = position.map(OptionId::from_position).filter(|&option| {
+        position.is_some_and(|position| position < instance.jobs[job].options.len())
+            && instance.jobs[job].options.get(option).is_some()
+    });
+    let Some(id) = option else {
+        let count = instance.jobs[job].options.len();
+        return Err((Code::V1, vec![format!("has no option {}, only 0..{}", assignment.option, count - 1)]));
+    };
+    let gpus = gang(instance, job, id, assignment, names);
+    if let Some(fixed) = &instance.jobs[job].fixed {
+        let same = fixed.option == id && fixed.start.0 == assignment.start && gpus.as_ref().ok() == Some(&fixed.gpus);
+        if !same {
+            return Err((Code::V1, vec!["is fixed and must be repeated exactly".to_owned()]));
+        }
+    }
+    gpus.map(|gpus| Placement { option: id, start: Ticks(assignment.start), gpus })
+        .map_err(|messages| (Code::V2, messages))
+}
+
+/// The gang's GPUs in file order, or everything that is wrong with them.
+fn gang(
+    instance: &Instance,
+    job: JobId,
+    id: OptionId,
+    assignment: &AssignmentFile,
+    names: &BTreeMap<String, GpuId>,
+) -> Result<Vec<GpuId>, Vec<String>> {
+    let option = instance.option(job, id);
+    let mut messages = Vec::new();
+    let mut gpus = Vec::with_capacity(assignment.gpus.len());
+    for name in &assignment.gpus {
+        match names.get(name) {
+            Some(&gpu) => gpus.push(gpu),
+            None => messages.push(format!("names GPU `{name}`, which does not exist")),
+        }
+    }
+    gpus.sort_unstable();
+    let count = gpus.len();
+    gpus.dedup();
+    if gpus.len() < count {
+        messages.push("names a GPU twice".to_owned());
+    }
+    if assignment.gpus.len() != option.gpus.0 as usize {
+        messages.push(format!("has {} GPUs for a gang of {}", assignment.gpus.len(), option.gpus));
+    }
+    let kind = &instance.cluster.gpu_types[option.gpu_type];
+    if let Some(&gpu) = gpus.iter().find(|&&gpu| instance.cluster.type_of(gpu) != option.gpu_type) {
+        messages.push(format!("needs {} GPUs, `{}` is none", kind.id, instance.cluster.gpu_name(gpu)));
+    }
+    if !instance.cluster.memory_fits(option) {
+        messages.push(format!("needs {} MiB on each GPU, {} has less", option.memory.0, kind.id));
+    }
+    if messages.is_empty() { Ok(gpus) } else { Err(messages) }
+}
+
+/// The stated powered intervals of sleep nodes; names that are none are violations of V13.
+pub(super) fn power_entries(
+    instance: &Instance,
+    plan: &PlanFile,
+    violations: &mut Vec<Violation>,
+) -> BTreeMap<NodeId, Vec<Interval>> {
+    let names: BTreeMap<&str, NodeId> =
+        instance.cluster.nodes.iter().map(|(id, node)| (node.id.as_str(), id)).collect();
+    let mut stated = BTreeMap::new();
+    for (name, intervals) in &plan.power {
+        let problem = match names.get(name.as_str()) {
+            None => "is not a node",
+            Some(&node) if instance.cluster.nodes[node].power == PowerMode::AlwaysOn => "is always on",
+            Some(&node) => {
+                let intervals = intervals.iter().map(|&(from, to)| Interval::new(Ticks(from), Ticks(to)));
+                stated.insert(node, intervals.collect());
+                continue;
+            }
+        };
+        violations.push(Violation {
+            code: Code::V13,
+            job: None,
+            place: Some(name.clone()),
+            tick: None,
+            end: None,
+            message: format!("`power` names `{name}`, which {problem}"),
+        });
+    }
+    stated
+}

@@ -1,0 +1,133 @@
+//! The index of every code a user can meet: input problems, warnings, plan rules and command failures.
+//!
+//! `docs/codes.md` is made from [`Code::ALL`]; a test holds the two together.
+
+use std::fmt;
+
+/// What kind of thing a code names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// A file that cannot be read as the format it should have.
+    Reading,
+    /// A rule of a valid instance.
+    Instance,
+    /// A rule of a valid plan file.
+    PlanFile,
+    /// A rule that a plan must satisfy.
+    Rule,
+    /// Something suspicious that stops nothing.
+    Warning,
+    /// A command that cannot do what it was asked.
+    Command,
+}
+
+impl Family {
+    /// All families, in the order of the index.
+    pub const ALL: [Self; 6] =
+        [Self::Reading, Self::Instance, Self::PlanFile, Self::Rule, Self::Warning, Self::Command];
+
+    /// A heading for the index.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Reading => "Reading a file (exit code 2)",
+            Self::Instance => "Instance (exit code 2)",
+            Self::PlanFile => "Plan file (exit code 2)",
+            Self::Rule => "Rules of a plan (violations; exit code 1)",
+            Self::Warning => "Warnings (exit code unchanged)",
+            Self::Command => "Commands (exit code 2)",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($code:ident $family:ident $meaning:literal $remedy:literal)*) => {
+        /// A stable code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $meaning] $code,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the index.
+            pub const ALL: &'static [Self] = &[$(Self::$code,)*];
+
+            /// The code as users see it.
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code),)* }
+            }
+
+            /// What kind of thing it names.
+            pub fn family(self) -> Family {
+                match self { $(Self::$code => Family::$family,)* }
+            }
+
+            /// What it means, one sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$code => $meaning,)* }
+            }
+
+            /// How to mend it, one sentence.
+            pub fn remedy(self) -> &'static str {
+                match self { $(Self::$code => $remedy,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    R01 Reading "The file is not JSON." "Look at the line and column named; the file may be truncated, empty or of another kind."
+    R02 Reading "The file's `format` is missing or not the expected one." "Give the command a file of the format it asks for, or convert it."
+    R03 Reading "A key appears twice in one JSON object." "Remove one of the two."
+    R04 Reading "A field is missing or has the wrong type." "Compare the field with `rats schema`."
+    I01 Instance "A list that must not be empty is empty." "Add at least one entry."
+    I02 Instance "A number lies outside its range." "Use a value in the range named."
+    I03 Instance "A number has more decimals than its unit allows." "Round it yourself; rats never rounds input."
+    I04 Instance "An id is empty or holds `/` or a control character." "Rename it."
+    I05 Instance "An id is used twice for one kind of thing." "Make ids unique."
+    I06 Instance "A reference names something that does not exist." "Correct the name or add the thing."
+    I07 Instance "A level name is reserved (`gpu`, `island`, `node`) or used twice." "Rename the level."
+    I08 Instance "The switches and nodes do not form one tree." "Give everything but the one root a parent, without a cycle."
+    I09 Instance "A switch's level is not strictly narrower than its parent's." "Correct the level or the parent."
+    I10 Instance "The root has an uplink." "Remove `uplink_gb_s` from the root."
+    I11 Instance "`islands` does not list every GPU index of the node exactly once." "List each index 0..gpus-1 once, or leave `islands` out."
+    I12 Instance "The steps of a function of time are empty, out of order or start too late." "Order the ticks strictly; a tariff starts at tick 0."
+    I13 Instance "The objective is unusable." "Use the known terms, at least one weight above 0, and a tariff with `cost`."
+    I14 Instance "The `after` relation has a cycle." "Break the cycle."
+    I15 Instance "A job has no option that it could run on the empty cluster." "Correct its options or the cluster; the message names the rule."
+    I16 Instance "`requested` or `fixed.option` is not an option of the job." "Use the index of an option, counted from 0."
+    I17 Instance "A fixed job names GPUs that its option cannot have (rule V2)." "Name as many distinct existing GPUs of the option's type as its gang has."
+    I18 Instance "An entry of `unavailable` is no interval or names a GPU that the node lacks." "Write [from, to] or [from, to, [indices]] with from < to."
+    P01 PlanFile "A start or interval bound lies outside the range of ticks." "Use ticks between -2^31 and 2^31."
+    V1 Rule "Every job appears exactly once with an existing option; fixed jobs are repeated exactly." "Assign each job once."
+    V2 Rule "A gang has exactly its number of distinct existing GPUs of the option's type with enough memory." "Choose other GPUs."
+    V3 Rule "A gang stays within its span." "Place it in one domain of that level."
+    V4 Rule "A job starts at or after its release and ends by its deadline and the horizon." "Move it or choose a faster option."
+    V5 Rule "A job starts after all jobs in `after` have ended." "Move it later."
+    V6 Rule "No GPU runs two jobs in one tick." "Move one of them."
+    V7 Rule "The jobs on a node need no more of a resource than it has." "Spread them over nodes or over time."
+    V8 Rule "The traffic through a domain's uplink fits." "Spread or move the jobs, or choose options with less traffic."
+    V9 Rule "The jobs read no more than the shared store delivers." "Move jobs or choose options that read less."
+    V10 Rule "Power stays within the cap of every node, switch and the cluster." "Move jobs, choose lower operating points or let nodes sleep."
+    V11 Rule "The total energy stays within the budget." "Choose options that need less energy."
+    V12 Rule "No job runs on a GPU while it is unavailable." "Move it."
+    V13 Rule "Powered intervals of sleep nodes are well formed, cover the busy ticks and respect `wake_ticks`." "Correct `power` or leave it out."
+    W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
+    W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
+    W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."
+    W4 Warning "An option can never be used, not even on the empty cluster." "Remove or correct it."
+    W5 Warning "The plan names another instance than this one." "Check that the files belong together."
+    U01 Command "A file cannot be read." "Check the path and its permissions."
+    U02 Command "A file cannot be written." "Check the path, its permissions and the space left."
+    U03 Command "No solver has this name." "See `rats solvers`."
+    U04 Command "The solver refuses this instance." "Choose another solver, or `auto`."
+    U05 Command "The command line is wrong." "See `--help`."
+    U06 Command "The plan breaks rules and the command needs a valid one." "See `rats check`."
+    U07 Command "A job of this name does not exist." "See `rats info --jobs`."
+    U08 Command "A solver failed in a way it should not." "Please report it with the instance and the command."
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}

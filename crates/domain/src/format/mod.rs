@@ -1,0 +1,15 @@
+//! File formats: the JSON documents as serde types, and the reader that names what is wrong with one.
+
+mod instance;
+mod plan;
+mod read;
+mod scan;
+mod steps;
+
+pub use instance::{
+    ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
+    TermFile, UnavailableFile,
+};
+pub use plan::{AssignmentFile, PlanFile};
+pub use read::{Document, Read, read};
+pub use steps::{StepFile, StepsFile};

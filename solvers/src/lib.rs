@@ -1,0 +1,11 @@
+//! Solvers of the RATS model, behind one trait and one registry.
+//!
+//! A solver is one module named for its method and one line in [`registry`]. [`run()`] is the only way in which a
+//! program should use one: it improves what the model promises (no job could start earlier for free), checks the
+//! schedule with the checker of `rats_domain` and reports only what the checker confirms.
+
+pub mod bounds;
+pub mod registry;
+mod run;
+
+pub use run::{Solved, SolverFault, Status, run};

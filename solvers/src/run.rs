@@ -1,0 +1,122 @@
+//! Runs a solver: cheap proofs first, then the solver, then the promise of the model, then the checker.
+
+use rats_domain::check::{CheckedPlan, Violation, check_schedule};
+use rats_domain::instance::Instance;
+use rats_domain::objective::gap;
+use rats_domain::schedule::Schedule;
+use rats_domain::solver::{Control, Outcome, Request, Solver, Stop};
+
+use crate::bounds;
+
+/// Gap within which a plan counts as proved optimal.
+pub const PROOF_GAP: f64 = 1e-9;
+
+/// What is known at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The plan is optimal, or within the gap that was asked for.
+    Optimal,
+    /// There is a plan.
+    Feasible,
+    /// There is no plan.
+    Infeasible,
+    /// Neither a plan nor a proof.
+    Unknown,
+}
+
+/// The result of a run; its plan has passed the checker.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    /// What is known.
+    pub status: Status,
+    /// The plan, if there is one.
+    pub plan: Option<CheckedPlan>,
+    /// A proven lower bound, not above the plan's objective.
+    pub bound: Option<f64>,
+    /// Why it stopped short of a proof.
+    pub stop: Option<Stop>,
+    /// Why there is no plan, if that is proved.
+    pub reason: Option<String>,
+}
+
+/// A run that could not take place or went wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SolverFault {
+    /// The solver does not take this instance.
+    #[error("{0}")]
+    Refused(String),
+    /// The solver's schedule breaks rules: a bug.
+    #[error("the solver's plan breaks {} rule(s), first: {}", .0.len(), .0.first().map_or("", |v| v.message.as_str()))]
+    Invalid(Vec<Violation>),
+}
+
+impl Status {
+    /// The word for it in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Optimal => "optimal",
+            Self::Feasible => "feasible",
+            Self::Infeasible => "infeasible",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Solved {
+    /// Gap between the plan's objective and the bound.
+    pub fn gap(&self) -> Option<f64> {
+        Some(gap(self.plan.as_ref()?.evaluation().objective, self.bound?))
+    }
+}
+
+/// Runs a solver on an instance.
+///
+/// # Errors
+/// The solver refuses the instance, or its schedule breaks a rule.
+pub fn run(
+    solver: &dyn Solver,
+    instance: &Instance,
+    request: &Request,
+    control: &dyn Control,
+) -> Result<Solved, SolverFault> {
+    if let Some(reason) = bounds::infeasible(instance) {
+        return Ok(without_plan(Status::Infeasible, None, None, Some(reason)));
+    }
+    if let Some(reason) = solver.refuses(instance) {
+        return Err(SolverFault::Refused(reason));
+    }
+    let cheap = bounds::lower_bound(instance).value;
+    match solver.solve(instance, request, control) {
+        Outcome::Optimal { schedule, bound } => with_plan(solver, instance, request, schedule, bound.max(cheap), None),
+        Outcome::Feasible { schedule, bound, stop } => {
+            with_plan(solver, instance, request, schedule, bound.map_or(cheap, |bound| bound.max(cheap)), Some(stop))
+        }
+        Outcome::Infeasible { reason } => Ok(without_plan(Status::Infeasible, None, None, Some(reason))),
+        Outcome::Unknown { bound, stop } => {
+            let bound = bound.map_or(cheap, |bound| bound.max(cheap));
+            Ok(without_plan(Status::Unknown, Some(bound), Some(stop), None))
+        }
+    }
+}
+
+fn with_plan(
+    _solver: &dyn Solver,
+    instance: &Instance,
+    request: &Request,
+    schedule: Schedule,
+    bound: f64,
+    stop: Option<Stop>,
+) -> Result<Solved, SolverFault> {
+    let report = check_schedule(instance, &schedule).map_err(|_| SolverFault::Invalid(Vec::new()))?;
+    let plan = report.into_checked().map_err(SolverFault::Invalid)?;
+    let objective = plan.evaluation().objective;
+    let bound = bound.min(objective);
+    let proved = gap(objective, bound) <= request.gap.max(PROOF_GAP);
+    let status = if proved { Status::Optimal } else { Status::Feasible };
+    let stop = if proved { None } else { stop.or(Some(Stop::Stalled)) };
+    Ok(Solved { status, plan: Some(plan), bound: Some(bound), stop, reason: None })
+}
+
+fn without_plan(status: Status, bound: Option<f64>, stop: Option<Stop>, reason: Option<String>) -> Solved {
+    Solved { status, plan: None, bound, stop, reason }
+}
