@@ -5,6 +5,10 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 pub mod bounds;
+mod demand;
+pub mod exhaustive;
+#[cfg(feature = "highs")]
+pub mod milp;
 pub mod registry;
 mod run;
 

@@ -2,8 +2,16 @@
 
 use rats_domain::solver::Solver;
 
+use crate::exhaustive::Exhaustive;
+#[cfg(feature = "highs")]
+use crate::milp::Milp;
+
 /// Every solver.
-pub static ALL: &[&dyn Solver] = &[];
+pub static ALL: &[&dyn Solver] = &[
+    &Exhaustive,
+    #[cfg(feature = "highs")]
+    &Milp,
+];
 
 /// The solver of this name.
 pub fn find(id: &str) -> Option<&'static dyn Solver> {
