@@ -5,7 +5,10 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 pub mod bounds;
+pub mod random;
 pub mod registry;
 mod run;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use run::{Solved, SolverFault, Status, run};
