@@ -10,5 +10,6 @@ pub mod registry;
 mod run;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod timetable;
 
 pub use run::{Solved, SolverFault, Status, run};
