@@ -5,6 +5,7 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 pub mod bounds;
+pub mod places;
 pub mod random;
 pub mod registry;
 mod run;

@@ -56,6 +56,8 @@ pub struct Timetable<'a> {
     gpus: Table<GpuId, Load>,
     /// Busy GPUs of each type.
     types: Table<GpuTypeId, Load>,
+    /// Number of GPUs of each type.
+    type_sizes: Table<GpuTypeId, i64>,
     nodes: Table<NodeId, NodeState>,
     /// Traffic through the uplink of each domain.
     uplinks: Table<DomainId, Load>,
@@ -106,6 +108,8 @@ impl<'a> Timetable<'a> {
             resources: Table::filled(Load::default(), cluster.resources.len()),
         };
         let always_on = cluster.nodes.values().filter(|node| node.power == PowerMode::AlwaysOn);
+        let mut type_sizes = Table::filled(0, cluster.gpu_types.len());
+        cluster.nodes.values().for_each(|node| type_sizes[node.gpu_type] += i64::from(node.gpus.0));
         let mut timetable = Self {
             instance,
             schedule: Schedule { placements: Table::filled(None, instance.jobs.len()), power: BTreeMap::new() },
@@ -113,6 +117,7 @@ impl<'a> Timetable<'a> {
             successors,
             gpus: Table::filled(Load::default(), cluster.gpus.len()),
             types: Table::filled(Load::default(), cluster.gpu_types.len()),
+            type_sizes,
             nodes: Table::filled(idle_node, cluster.nodes.len()),
             uplinks: Table::filled(Load::default(), cluster.topology.domains().len()),
             storage: Load::default(),

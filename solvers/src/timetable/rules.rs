@@ -35,7 +35,7 @@ impl Timetable<'_> {
         self.window_conflict(job, placement, placement.start + option.ticks)
             .or_else(|| self.gpu_conflict(&placement.gpus, interval))
             .or_else(|| self.span_conflict(option, &placement.gpus))
-            .or_else(|| self.storage_conflict(option, interval))
+            .or_else(|| self.store_until(option, interval).map(|until| Conflict { code: Code::V9, until }))
             .or_else(|| self.resource_conflict(option, &placement.gpus, interval))
             .or_else(|| self.uplink_conflict(option, &placement.gpus, interval))
     }
@@ -124,11 +124,10 @@ impl Timetable<'_> {
         (topology.domain(domain).rank > option.span).then_some(Conflict { code: Code::V3, until: NEVER })
     }
 
-    /// V9.
-    pub(super) fn storage_conflict(&self, option: &JobOption, interval: Interval) -> Option<Conflict> {
+    /// V9: until when the store cannot deliver what the option reads; `None` if it can.
+    pub fn store_until(&self, option: &JobOption, interval: Interval) -> Option<Ticks> {
         let storage = self.instance.cluster.storage.filter(|_| option.read.0 > 0)?;
-        let until = self.storage.above_until(interval, (storage - option.read).0)?;
-        Some(Conflict { code: Code::V9, until })
+        self.storage.above_until(interval, (storage - option.read).0)
     }
 
     /// V7.
@@ -212,18 +211,16 @@ impl Timetable<'_> {
         u32::try_from(most).unwrap_or(u32::MAX).min(part)
     }
 
-    /// Whether a whole gang inside a domain can read through every uplink from there to the store (V8) and from the
-    /// store itself (V9).
+    /// Whether a whole gang inside a domain can read through every uplink from there to the store (V8).
     pub fn reads_fit(&self, domain: DomainId, option: &JobOption, interval: Interval) -> bool {
         if option.read.0 == 0 {
             return true;
         }
         let topology = &self.instance.cluster.topology;
-        self.storage_conflict(option, interval).is_none()
-            && topology.ancestors(domain).all(|at| {
-                let room = |uplink: KilobytesPerSecond| self.uplinks[at].highest(interval) + option.read.0 <= uplink.0;
-                topology.domain(at).uplink.is_none_or(room)
-            })
+        topology.ancestors(domain).all(|at| {
+            let room = |uplink: KilobytesPerSecond| self.uplinks[at].highest(interval) + option.read.0 <= uplink.0;
+            topology.domain(at).uplink.is_none_or(room)
+        })
     }
 
     /// Whether a GPU runs nothing and is available during `interval`.

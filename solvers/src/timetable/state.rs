@@ -6,7 +6,7 @@ use rats_domain::interval::Interval;
 use rats_domain::objective::Terms;
 use rats_domain::power::{default_intervals, wakes};
 use rats_domain::schedule::Placement;
-use rats_domain::units::{Milliwatts, Ticks};
+use rats_domain::units::{GpuCount, Milliwatts, Ticks};
 
 use super::change::Change;
 use super::spent::Spent;
@@ -38,6 +38,16 @@ impl Timetable<'_> {
     /// Busy GPUs of a type over time.
     pub fn busy_of_type(&self, kind: GpuTypeId) -> &Load {
         &self.types[kind]
+    }
+
+    /// The most GPUs of a type that are free throughout `interval`, availability and rules apart.
+    pub fn spare_of_type(&self, kind: GpuTypeId, interval: Interval) -> i64 {
+        self.type_sizes[kind] - self.types[kind].highest(interval)
+    }
+
+    /// Until when fewer than `count` GPUs of a type are free, if `interval` meets such a time.
+    pub fn crowded_until(&self, kind: GpuTypeId, count: GpuCount, interval: Interval) -> Option<Ticks> {
+        self.types[kind].above_until(interval, self.type_sizes[kind] - i64::from(count.0))
     }
 
     /// Busy GPUs of a node over time.
