@@ -5,6 +5,10 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 pub mod bounds;
+pub mod dispatch;
+pub mod edf_max;
+pub mod fifo_max;
+pub mod left_shift;
 pub mod places;
 pub mod random;
 pub mod registry;

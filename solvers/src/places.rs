@@ -201,7 +201,7 @@ impl<'t> Rooms<'t> {
 mod tests {
     use rats_domain::check::check_schedule;
     use rats_domain::codes::Code;
-    use rats_domain::ids::{JobId, OptionId};
+    use rats_domain::ids::OptionId;
     use rats_domain::schedule::Placement;
 
     use super::*;

@@ -76,6 +76,11 @@ impl Timetable<'_> {
         self.ends.keys().copied()
     }
 
+    /// The first end of a placed job after `after`.
+    pub fn next_end(&self, after: Ticks) -> Option<Ticks> {
+        self.ends.range(after + Ticks(1)..).next().map(|(&end, _)| end)
+    }
+
     /// The ticks at which a power cap or foreign power changes.
     pub fn cap_changes(&self) -> impl Iterator<Item = Ticks> + '_ {
         self.caps.changes()
