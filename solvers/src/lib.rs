@@ -5,10 +5,14 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 pub mod bounds;
+mod demand;
 pub mod dispatch;
 pub mod edf_max;
+pub mod exhaustive;
 pub mod fifo_max;
 pub mod left_shift;
+#[cfg(feature = "highs")]
+pub mod milp;
 pub mod places;
 pub mod random;
 pub mod registry;

@@ -2,8 +2,20 @@
 
 use rats_domain::solver::Solver;
 
+use crate::edf_max::EdfMax;
+use crate::exhaustive::Exhaustive;
+use crate::fifo_max::FifoMax;
+#[cfg(feature = "highs")]
+use crate::milp::Milp;
+
 /// Every solver.
-pub static ALL: &[&dyn Solver] = &[];
+pub static ALL: &[&dyn Solver] = &[
+    &FifoMax,
+    &EdfMax,
+    &Exhaustive,
+    #[cfg(feature = "highs")]
+    &Milp,
+];
 
 /// The solver of this name.
 pub fn find(id: &str) -> Option<&'static dyn Solver> {

@@ -1,0 +1,117 @@
+//! Interchangeable GPUs, and the ways to spread a gang over them.
+//!
+//! GPUs of one island that are blocked (unavailable or taken by fixed jobs) at the same times differ in no rule but V6.
+//! A *cell* is a maximal set of them. A placement is then a *pattern*: how many GPUs of each cell. As long as no cell is
+//! overdrawn in any tick, GPUs can be handed out in order of start (interval graphs are perfect), so counting is exact.
+
+use std::collections::BTreeMap;
+
+use rats_domain::ids::{DomainId, GpuId, NodeId};
+use rats_domain::instance::{Instance, JobOption};
+use rats_domain::interval::{Interval, union};
+use rats_domain::units::Ticks;
+
+/// A set of interchangeable GPUs.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub node: NodeId,
+    pub gpus: Vec<GpuId>,
+    /// When none of them can be used, from tick 0 on.
+    pub blocked: Vec<Interval>,
+}
+
+/// How many GPUs of each cell a gang takes; cells ascending, counts positive.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pattern(pub Vec<(usize, u32)>);
+
+/// The cells of an instance.
+pub(super) fn cells(instance: &Instance) -> Vec<Cell> {
+    let cluster = &instance.cluster;
+    let mut blocked: BTreeMap<GpuId, Vec<Interval>> = BTreeMap::new();
+    for (id, job) in instance.jobs.iter() {
+        if let Some(fixed) = &job.fixed {
+            let occupancy = fixed.interval(instance, id);
+            fixed.gpus.iter().for_each(|&gpu| blocked.entry(gpu).or_default().push(occupancy));
+        }
+    }
+    let mut cells: BTreeMap<(NodeId, Option<DomainId>, Vec<Interval>), Vec<GpuId>> = BTreeMap::new();
+    for (gpu, row) in cluster.gpus.iter() {
+        let mut intervals = blocked.remove(&gpu).unwrap_or_default();
+        intervals.extend(&row.unavailable);
+        let future = Interval::new(Ticks::ZERO, Ticks(i64::MAX));
+        let intervals = union(intervals.into_iter().map(|interval| interval.intersection(future)).collect());
+        let island = cluster.topology.domain(cluster.topology.of_gpu(gpu)).parent;
+        cells.entry((row.node, island, intervals)).or_default().push(gpu);
+    }
+    cells.into_iter().map(|((node, _, blocked), gpus)| Cell { node, gpus, blocked }).collect()
+}
+
+impl Pattern {
+    /// Some GPUs that realize the pattern.
+    pub fn example(&self, cells: &[Cell]) -> Vec<GpuId> {
+        let take = |&(cell, count): &(usize, u32)| cells[cell].gpus[..count as usize].iter().copied();
+        let mut gpus: Vec<_> = self.0.iter().flat_map(take).collect();
+        gpus.sort_unstable();
+        gpus
+    }
+
+    /// The pattern of these GPUs.
+    pub fn of(gpus: &[GpuId], cells: &[Cell]) -> Self {
+        let count = |cell: &Cell| gpus.iter().filter(|gpu| cell.gpus.contains(gpu)).map(|_| 1).sum::<u32>();
+        Self(cells.iter().map(count).enumerate().filter(|&(_, count)| count > 0).collect())
+    }
+}
+
+/// All patterns of an option that satisfy V2 and V3; `None` if there are more than `limit`.
+pub(super) fn patterns(instance: &Instance, cells: &[Cell], option: &JobOption, limit: usize) -> Option<Vec<Pattern>> {
+    let topology = &instance.cluster.topology;
+    let mut patterns = Vec::new();
+    if !instance.cluster.memory_fits(option) {
+        return Some(patterns);
+    }
+    let widest = topology.domains().iter().filter(|(_, domain)| {
+        let above = domain.parent.map(|parent| topology.domain(parent).rank);
+        domain.rank <= option.span && above.is_none_or(|rank| rank > option.span)
+    });
+    for (_, domain) in widest {
+        let inside = cells.iter().enumerate().filter(|(_, cell)| {
+            instance.cluster.nodes[cell.node].gpu_type == option.gpu_type && domain.gpus.contains(&cell.gpus[0])
+        });
+        let sizes: Vec<_> =
+            inside.map(|(position, cell)| (position, u32::try_from(cell.gpus.len()).unwrap_or(0))).collect();
+        if !extend(&sizes, option.gpus.0, &mut Vec::new(), &mut patterns, limit) {
+            return None;
+        }
+    }
+    Some(patterns)
+}
+
+fn extend(
+    sizes: &[(usize, u32)],
+    need: u32,
+    taken: &mut Vec<(usize, u32)>,
+    patterns: &mut Vec<Pattern>,
+    limit: usize,
+) -> bool {
+    if need == 0 {
+        patterns.push(Pattern(taken.clone()));
+        return patterns.len() <= limit;
+    }
+    let Some((&(cell, size), rest)) = sizes.split_first() else { return true };
+    if sizes.iter().map(|&(_, size)| u64::from(size)).sum::<u64>() < u64::from(need) {
+        return true;
+    }
+    for count in (0..=size.min(need)).rev() {
+        if count > 0 {
+            taken.push((cell, count));
+        }
+        let within = extend(rest, need - count, taken, patterns, limit);
+        if count > 0 {
+            taken.pop();
+        }
+        if !within {
+            return false;
+        }
+    }
+    true
+}
