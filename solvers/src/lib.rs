@@ -6,10 +6,19 @@
 
 pub mod bounds;
 mod demand;
+pub mod dispatch;
+pub mod edf_max;
 pub mod exhaustive;
+pub mod fifo_max;
+pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;
+pub mod places;
+pub mod random;
 pub mod registry;
 mod run;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod timetable;
 
 pub use run::{Solved, SolverFault, Status, run};

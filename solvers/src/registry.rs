@@ -2,12 +2,16 @@
 
 use rats_domain::solver::Solver;
 
+use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
+use crate::fifo_max::FifoMax;
 #[cfg(feature = "highs")]
 use crate::milp::Milp;
 
 /// Every solver.
 pub static ALL: &[&dyn Solver] = &[
+    &FifoMax,
+    &EdfMax,
     &Exhaustive,
     #[cfg(feature = "highs")]
     &Milp,

@@ -7,6 +7,7 @@ use rats_domain::schedule::Schedule;
 use rats_domain::solver::{Control, Outcome, Request, Solver, Stop};
 
 use crate::bounds;
+use crate::left_shift::left_shift;
 
 /// Gap within which a plan counts as proved optimal.
 pub const PROOF_GAP: f64 = 1e-9;
@@ -100,21 +101,31 @@ pub fn run(
 }
 
 fn with_plan(
-    _solver: &dyn Solver,
+    solver: &dyn Solver,
     instance: &Instance,
     request: &Request,
     schedule: Schedule,
     bound: f64,
     stop: Option<Stop>,
 ) -> Result<Solved, SolverFault> {
-    let report = check_schedule(instance, &schedule).map_err(|_| SolverFault::Invalid(Vec::new()))?;
-    let plan = report.into_checked().map_err(SolverFault::Invalid)?;
+    let mut plan = checked(instance, &schedule)?;
+    if !solver.about().baseline {
+        let shifted = left_shift(instance, schedule);
+        if shifted != *plan.schedule() {
+            plan = checked(instance, &shifted)?;
+        }
+    }
     let objective = plan.evaluation().objective;
     let bound = bound.min(objective);
     let proved = gap(objective, bound) <= request.gap.max(PROOF_GAP);
     let status = if proved { Status::Optimal } else { Status::Feasible };
     let stop = if proved { None } else { stop.or(Some(Stop::Stalled)) };
     Ok(Solved { status, plan: Some(plan), bound: Some(bound), stop, reason: None })
+}
+
+fn checked(instance: &Instance, schedule: &Schedule) -> Result<CheckedPlan, SolverFault> {
+    let report = check_schedule(instance, schedule).map_err(|_| SolverFault::Invalid(Vec::new()))?;
+    report.into_checked().map_err(SolverFault::Invalid)
 }
 
 fn without_plan(status: Status, bound: Option<f64>, stop: Option<Stop>, reason: Option<String>) -> Solved {

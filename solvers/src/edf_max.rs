@@ -1,0 +1,88 @@
+//! `edf_max`: earliest deadline first, requested options as far as deadlines allow.
+//!
+//! # Idea
+//! List scheduling by deadline: jobs in the order (deadline, release, file order), each after its `after` jobs, at the
+//! first start at which it fits. Unlike `fifo_max` it fills gaps and keeps every rule.
+//!
+//! # Model
+//! A job takes its requested option; if that cannot end in time, the fastest option that can. Powered intervals by the
+//! default rule. Rules V2-V10, V12 and V13 are kept at every step; the budget V11 is looked at in the end.
+//!
+//! # Complexity
+//! Per job the ticks between its release and its start at which something ends, each with one look at the nodes of a
+//! GPU type.
+//!
+//! # Limits
+//! No backtracking: it may find no schedule where there is one. It does not look at the objective.
+//!
+//! # References
+//! J. R. Jackson, "Scheduling a production line to minimize maximum tardiness", 1955.
+
+use rats_domain::check::check_schedule;
+use rats_domain::ids::{JobId, OptionId};
+use rats_domain::instance::Instance;
+use rats_domain::interval::Interval;
+use rats_domain::schedule::{Placement, Schedule};
+use rats_domain::solver::{About, Control, Outcome, Request, Solver, Stop};
+use rats_domain::units::Ticks;
+
+use crate::dispatch::{Waits, earliest, in_order};
+use crate::timetable::Timetable;
+
+/// Earliest deadline first with requested options.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EdfMax;
+
+/// A schedule that keeps V1..V10, V12 and V13, if the method finds one.
+///
+/// # Errors
+/// Why it found none.
+pub fn schedule(instance: &Instance, control: &dyn Control) -> Result<Schedule, Stop> {
+    let mut timetable = Timetable::new(instance);
+    let waits = Waits::with_caps(&timetable);
+    for job in in_order(instance, |job| (instance.latest_end(job), instance.jobs[job].release)) {
+        if let Some(stop) = control.stop() {
+            return Err(stop);
+        }
+        let placement = place(&timetable, job, &waits).ok_or(Stop::Finished)?;
+        timetable.insert(job, placement);
+    }
+    Ok(timetable.into_schedule())
+}
+
+/// The first start of the requested option, or else of the fastest that ends in time.
+pub fn place(timetable: &Timetable<'_>, id: JobId, waits: &Waits) -> Option<Placement> {
+    let job = &timetable.instance().jobs[id];
+    let mut options: Vec<OptionId> = job.options.ids().collect();
+    options.sort_by_key(|&option| (option != job.requested, job.options[option].ticks));
+    let from = job.release.max(timetable.earliest_after(id).unwrap_or(Ticks::ZERO));
+    options.into_iter().find_map(|option| {
+        let last = timetable.latest_end(id) - job.options[option].ticks;
+        let window = Interval::new(from, last + Ticks(1));
+        earliest(timetable, (id, option), window, waits, |placement| timetable.judge(id, placement).is_ok())
+    })
+}
+
+impl Solver for EdfMax {
+    fn about(&self) -> About {
+        About {
+            id: "edf_max",
+            summary: "Earliest deadline first, requested options as far as deadlines allow.",
+            exact: false,
+            baseline: false,
+        }
+    }
+
+    fn solve(&self, instance: &Instance, _request: &Request, control: &dyn Control) -> Outcome {
+        let schedule = match schedule(instance, control) {
+            Ok(schedule) => schedule,
+            Err(stop) => return Outcome::Unknown { bound: None, stop },
+        };
+        match check_schedule(instance, &schedule) {
+            Ok(report) if report.violations.is_empty() => {
+                Outcome::Feasible { schedule, bound: None, stop: Stop::Finished }
+            }
+            _ => Outcome::Unknown { bound: None, stop: Stop::Finished },
+        }
+    }
+}
