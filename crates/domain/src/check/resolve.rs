@@ -55,14 +55,10 @@ fn placement(
     assignment: &AssignmentFile,
     names: &BTreeMap<String, GpuId>,
 ) -> Result<Placement, (Code, Vec<String>)> {
-    let position = usize::try_from(assignment.option).ok();
-    let option = position.map(OptionId::from_position).filter(|&option| {
-        position.is_some_and(|position| position < instance.jobs[job].options.len())
-            && instance.jobs[job].options.get(option).is_some()
-    });
-    let Some(id) = option else {
-        let count = instance.jobs[job].options.len();
-        return Err((Code::V1, vec![format!("has no option {}, only 0..{}", assignment.option, count - 1)]));
+    let count = instance.jobs[job].options.len();
+    let position = usize::try_from(assignment.option).ok().filter(|&position| position < count);
+    let Some(id) = position.map(OptionId::from_position) else {
+        return Err((Code::V1, vec![format!("has no option {}; it has {count}, counted from 0", assignment.option)]));
     };
     let gpus = gang(instance, job, id, assignment, names);
     if let Some(fixed) = &instance.jobs[job].fixed {
