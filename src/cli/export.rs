@@ -3,6 +3,7 @@
 use rats_domain::codes::Code;
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems};
+use rats_solvers::milp;
 
 use super::Answer;
 use super::args::{ExportArgs, ModelFormat};
@@ -21,6 +22,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<Answer, Problems> {
 }
 
 /// The program in its format, or why there is none.
-fn model(_instance: &Instance, _format: ModelFormat) -> Result<String, String> {
-    Err("this build has no MILP model".to_owned())
+fn model(instance: &Instance, format: ModelFormat) -> Result<String, String> {
+    let program = milp::program(instance)?;
+    Ok(match format {
+        ModelFormat::Mps => milp::write::mps(&program),
+        ModelFormat::Lp => milp::write::lp(&program),
+    })
 }
