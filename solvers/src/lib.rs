@@ -15,6 +15,7 @@ pub mod left_shift;
 pub mod milp;
 pub mod places;
 pub mod random;
+mod plain_power;
 pub mod registry;
 mod run;
 #[cfg(any(test, feature = "testing"))]
