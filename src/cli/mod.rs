@@ -91,11 +91,15 @@ fn usage(error: &clap::Error) -> Result<Answer, Problems> {
     match error.kind() {
         Usage::DisplayHelp | Usage::DisplayVersion => Ok(Answer::done(text)),
         Usage::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Problem::new(Code::U05, "command line", format!("a command is missing.\n\n{text}")).into())
+            say(&format!("{text}\n"));
+            Err(Problem::new(Code::U05, "command line", "a command is missing.").into())
         }
         _ => {
-            let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-            Err(Problem::new(Code::U05, "command line", format!("{message}\n")).into())
+            let message = text.strip_prefix("error: ").unwrap_or(&text);
+            let message = message.split("\n\nUsage:").next().unwrap_or(message);
+            let message = message.split("\n\nFor more information").next().unwrap_or(message);
+            let words: Vec<_> = message.split_whitespace().collect();
+            Err(Problem::new(Code::U05, "command line", format!("{}.", words.join(" "))).into())
         }
     }
 }
@@ -112,18 +116,16 @@ fn print(answer: &Answer) -> Result<u8, Problems> {
 }
 
 fn complain(problems: &Problems) {
-    let mut stderr = std::io::stderr().lock();
-    for problem in &problems.0 {
-        // Nobody left to tell.
-        let _ = writeln!(stderr, "error {problem}");
-    }
+    problems.0.iter().for_each(|problem| say(&format!("error {problem}\n")));
 }
 
 fn warn(warnings: &[Warning]) {
-    let mut stderr = std::io::stderr().lock();
-    for warning in warnings {
-        let _ = writeln!(stderr, "warning {warning}");
-    }
+    warnings.iter().for_each(|warning| say(&format!("warning {warning}\n")));
+}
+
+/// Writes to standard error; that nobody reads it is no reason to fail.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Reads an instance; its warnings go to standard error.

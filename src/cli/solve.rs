@@ -130,13 +130,7 @@ impl Run {
         let solved = rats_solvers::run(solver, instance, &request, control);
         let wall_s = control.elapsed().as_secs_f64();
         control.finish();
-        let solved = solved.map_err(|fault| {
-            let code = match fault {
-                SolverFault::Refused(_) => Code::U04,
-                SolverFault::Invalid(_) => Code::U08,
-            };
-            Problem::new(code, id, format!("{fault}."))
-        })?;
+        let solved = solved.map_err(|fault| problems(id, &fault))?;
         let first_plan_s = control.first_plan().map(|time| time.as_secs_f64());
         Ok(Self { solved, solver: id, request, wall_s, first_plan_s })
     }
@@ -280,6 +274,22 @@ impl Baseline {
         .map(|(name, energy)| vec![name.to_owned(), kwh(energy)])
         .collect();
         format!("{headline}\n{}", table(&rows, &[Align::Left, Align::Right]))
+    }
+}
+
+fn problems(solver: &str, fault: &SolverFault) -> Problems {
+    match fault {
+        SolverFault::Refused(reason) => Problem::new(Code::U04, solver, format!("{reason}.")).into(),
+        SolverFault::Invalid(violations) if violations.is_empty() => {
+            Problem::new(Code::U08, solver, format!("{fault}.")).into()
+        }
+        SolverFault::Invalid(violations) => {
+            let problem = |violation: &rats_domain::check::Violation| {
+                let message = format!("its plan breaks {}: {}.", violation.code, violation.message);
+                Problem::new(Code::U08, solver, message)
+            };
+            Problems(violations.iter().map(problem).collect())
+        }
     }
 }
 

@@ -19,6 +19,19 @@ pub const ALL_TICKS: i64 = 256;
 /// Most gangs tried for one start.
 pub const MOST_GANGS: usize = 16;
 
+/// Which GPUs of a domain to take first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefer {
+    /// Free ones, those of now first.
+    Present,
+    /// Free ones, those of now last.
+    Other,
+    /// Free ones and, where they are too few, GPUs in use.
+    Crowded,
+    /// Any but those of now, free ones first.
+    Elsewhere,
+}
+
 /// The other jobs of a plan, as one job sees them.
 pub struct Surroundings<'a> {
     instance: &'a Instance,
@@ -73,17 +86,9 @@ impl<'a> Surroundings<'a> {
         self.earliest
     }
 
-    /// Gangs of free GPUs: the present one if it will do, then one a domain, as many present GPUs in it as possible.
-    pub fn gangs(&self, option: &JobOption, start: Ticks) -> Vec<Vec<GpuId>> {
-        self.choose(option, start, false)
-    }
-
-    /// Gangs that also take GPUs in use where free ones are too few.
-    pub fn crowded_gangs(&self, option: &JobOption, start: Ticks) -> Vec<Vec<GpuId>> {
-        self.choose(option, start, true)
-    }
-
-    fn choose(&self, option: &JobOption, start: Ticks, crowded: bool) -> Vec<Vec<GpuId>> {
+    /// Gangs for a start, one a domain within the span: domains that hold GPUs of now first, then narrow to wide.
+    pub fn gangs(&self, option: &JobOption, start: Ticks, prefer: Prefer) -> Vec<Vec<GpuId>> {
+        let in_use = matches!(prefer, Prefer::Crowded | Prefer::Elsewhere);
         let cluster = &self.instance.cluster;
         let topology = &cluster.topology;
         let wanted = Interval::new(start, start + option.ticks);
@@ -99,11 +104,19 @@ impl<'a> Surroundings<'a> {
         let mut chosen: Vec<Vec<GpuId>> = Vec::new();
         for domain in ranked {
             let usable = domain.gpus.iter().copied().filter(|&gpu| cluster.type_of(gpu) == option.gpu_type);
-            let mut usable: Vec<_> = usable.filter(|&gpu| crowded || self.is_free(gpu, wanted)).collect();
+            let mut usable: Vec<_> = usable.filter(|&gpu| in_use || self.is_free(gpu, wanted)).collect();
             if usable.len() < gang {
                 continue;
             }
-            usable.sort_by_key(|gpu| (!self.is_free(*gpu, wanted), self.current.binary_search(gpu).is_err(), *gpu));
+            usable.sort_by_key(|gpu| {
+                let present = self.current.binary_search(gpu).is_ok();
+                let taken = !self.is_free(*gpu, wanted);
+                match prefer {
+                    Prefer::Present | Prefer::Crowded => (taken, !present, *gpu),
+                    Prefer::Other => (taken, present, *gpu),
+                    Prefer::Elsewhere => (present, taken, *gpu),
+                }
+            });
             usable.truncate(gang);
             usable.sort_unstable();
             if !chosen.contains(&usable) {
