@@ -49,7 +49,9 @@ impl Answer {
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(|| "rats".to_owned(), ToString::to_string);
-        let message = panic.payload_as_str().unwrap_or("panic");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let message = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
         complain(&Problem::new(Code::U08, place, format!("{message}.")).into());
         std::process::exit(2);
     }));
@@ -116,11 +118,15 @@ fn print(answer: &Answer) -> Result<u8, Problems> {
 }
 
 fn complain(problems: &Problems) {
-    problems.0.iter().for_each(|problem| say(&format!("error {problem}\n")));
+    for problem in &problems.0 {
+        say(&format!("error {problem}\n"));
+    }
 }
 
 fn warn(warnings: &[Warning]) {
-    warnings.iter().for_each(|warning| say(&format!("warning {warning}\n")));
+    for warning in warnings {
+        say(&format!("warning {warning}\n"));
+    }
 }
 
 /// Writes to standard error; that nobody reads it is no reason to fail.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use rats_domain::check::{CheckedPlan, Violation};
 use rats_domain::codes::Code;
 use rats_domain::evaluate::Evaluation;
 use rats_domain::format::PlanFile;
@@ -122,21 +123,21 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
 impl Run {
     fn new(
         instance: &Instance,
-        solver: &'static dyn Solver,
+        method: &'static dyn Solver,
         request: Request,
         control: &RunControl,
     ) -> Result<Self, Problems> {
-        let id = solver.about().id;
-        let solved = rats_solvers::run(solver, instance, &request, control);
+        let id = method.about().id;
+        let result = rats_solvers::run(method, instance, &request, control);
         let wall_s = control.elapsed().as_secs_f64();
         control.finish();
-        let solved = solved.map_err(|fault| problems(id, &fault))?;
+        let solved = result.map_err(|fault| problems(id, &fault))?;
         let first_plan_s = control.first_plan().map(|time| time.as_secs_f64());
         Ok(Self { solved, solver: id, request, wall_s, first_plan_s })
     }
 
     fn evaluation(&self) -> Option<&Evaluation> {
-        self.solved.plan.as_ref().map(|plan| plan.evaluation())
+        self.solved.plan.as_ref().map(CheckedPlan::evaluation)
     }
 
     fn bound(&self) -> Option<f64> {
@@ -284,7 +285,7 @@ fn problems(solver: &str, fault: &SolverFault) -> Problems {
             Problem::new(Code::U08, solver, format!("{fault}.")).into()
         }
         SolverFault::Invalid(violations) => {
-            let problem = |violation: &rats_domain::check::Violation| {
+            let problem = |violation: &Violation| {
                 let message = format!("its plan breaks {}: {}.", violation.code, violation.message);
                 Problem::new(Code::U08, solver, message)
             };

@@ -11,6 +11,7 @@ use rats_domain::ids::{GpuId, JobId, Table};
 use rats_domain::instance::{Instance, JobOption};
 use rats_domain::interval::Interval;
 use rats_domain::schedule::Schedule;
+use rats_domain::steps::Steps;
 use rats_domain::topology::Rank;
 use rats_domain::units::Ticks;
 
@@ -54,7 +55,9 @@ impl<'a> Surroundings<'a> {
         let mut earliest = instance.jobs[job].release;
         for (other, placement) in schedule.placed().filter(|&(other, _)| other != job) {
             let interval = placement.interval(instance, other);
-            placement.gpus.iter().for_each(|&gpu| taken[gpu].push(interval));
+            for &gpu in &placement.gpus {
+                taken[gpu].push(interval);
+            }
             if instance.jobs[other].after.contains(&job) {
                 latest_end = latest_end.min(interval.from);
             }
@@ -151,7 +154,7 @@ fn events(instance: &Instance, schedule: &Schedule, job: JobId) -> Vec<Ticks> {
     for steps in caps.chain([&cluster.power_cap, &cluster.foreign]).flatten() {
         events.extend(steps.steps().iter().map(|&(tick, _)| tick));
     }
-    events.extend(instance.tariff.iter().flat_map(|tariff| tariff.steps()).map(|&(tick, _)| tick));
+    events.extend(instance.tariff.iter().flat_map(Steps::steps).map(|&(tick, _)| tick));
     for interval in cluster.gpus.values().flat_map(|gpu| &gpu.unavailable) {
         events.extend([interval.from, interval.to]);
     }
