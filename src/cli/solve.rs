@@ -19,7 +19,7 @@ use super::args::SolveArgs;
 use crate::baseline::{self, BASELINE, Saving};
 use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
-use crate::io::{STANDARD, write};
+use crate::io::{STANDARD, can_write, write};
 use crate::report::{Align, count, kwh, number, percent, table};
 
 /// Gap within which `optimal` needs no further word.
@@ -104,6 +104,9 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         gap: args.gap.unwrap_or(0.0),
         warm_start: args.warm_start.as_deref().map(|path| warm_start(&instance, path, args.strict)).transpose()?,
     };
+    if let Some(path) = args.output.as_deref().filter(|_| !to_stdout) {
+        can_write(path)?;
+    }
     let interrupted = catch_interrupts().unwrap_or_default();
     let control = RunControl::start(Some(args.time_limit), interrupted, Display::for_stderr(args.quiet));
     let run = Run::new(&instance, solver, request, &control)?;
@@ -115,6 +118,10 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
     let text = match (plan, args.json) {
         (plan, true) => json(&run.document(&instance, plan.filter(|_| args.output.is_none()))),
         (Some(plan), false) if to_stdout => json(&plan),
+        (None, false) if to_stdout => {
+            super::say(&run.text(&instance, None));
+            String::new()
+        }
         (_, false) => run.text(&instance, args.output.as_deref()),
     };
     Ok(Answer { text, exit })
