@@ -10,7 +10,7 @@ use clap_complete::Shell;
 #[derive(Debug, Parser)]
 #[command(name = "rats", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = "\
-A first session:
+To begin with:
   rats info small.json                      what is in the instance
   rats solve small.json -o plan.json        make a plan
   rats check small.json plan.json           have it judged
