@@ -201,37 +201,10 @@ impl<'t> Rooms<'t> {
 mod tests {
     use rats_domain::check::check_schedule;
     use rats_domain::codes::Code;
-    use rats_domain::ids::OptionId;
-    use rats_domain::schedule::Placement;
 
     use super::*;
     use crate::random::Random;
-    use crate::testing::{Size, gangs, greedy_schedule, random_instance};
-
-    /// The first gang as section 7 of the model words it: domains narrow to wide, then sets in file order.
-    fn by_enumeration(
-        timetable: &Timetable<'_>,
-        job: rats_domain::ids::JobId,
-        id: OptionId,
-        start: Ticks,
-    ) -> Option<Vec<GpuId>> {
-        let instance = timetable.instance();
-        let option = instance.option(job, id);
-        let topology = &instance.cluster.topology;
-        let ignored = [Code::V1, Code::V4, Code::V5, Code::V10, Code::V11];
-        let fits = |gpus: &[GpuId]| {
-            let mut schedule = timetable.schedule().clone();
-            schedule.placements[job] = Some(Placement { option: id, start, gpus: gpus.to_vec() });
-            let violations = check_schedule(instance, &schedule).unwrap().violations;
-            violations.iter().all(|violation| ignored.contains(&violation.code))
-        };
-        let sets = gangs(instance, option.gpu_type, option.gpus.0);
-        let domains = topology.by_width().iter().filter(|&&domain| topology.domain(domain).rank <= option.span);
-        domains.into_iter().find_map(|&domain| {
-            let inside = |set: &&Vec<GpuId>| set.iter().all(|gpu| topology.domain(domain).gpus.contains(gpu));
-            sets.iter().filter(inside).find(|set| fits(set)).cloned()
-        })
-    }
+    use crate::testing::{Size, first_gang, greedy_schedule, random_instance};
 
     #[test]
     fn first_gang_equals_enumeration_of_all_sets() {
@@ -261,7 +234,11 @@ mod tests {
                     let rooms = Rooms::new(&timetable, option, start);
                     let first =
                         rooms.as_ref().and_then(|rooms| rooms.domains().find_map(|domain| rooms.first_gang(domain)));
-                    assert_eq!(first, by_enumeration(&timetable, job, id, start), "seed {seed} start {start}");
+                    assert_eq!(
+                        first,
+                        first_gang(&instance, timetable.schedule(), (job, id), start),
+                        "seed {seed} start {start}"
+                    );
                     wide += usize::from(first.as_ref().is_some_and(|gpus| gpus.len() > 1));
                     *if first.is_some() { &mut found } else { &mut none } += 1;
                 }
