@@ -68,6 +68,15 @@ pub fn place_warnings(path: &Path, warnings: &mut [Warning]) {
     }
 }
 
+/// Reads a text file; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read or is no text.
+pub fn read_text(path: &Path) -> Result<String, Problem> {
+    let problem = |error| Problem::new(Code::R01, path.display().to_string(), format!("{error}."));
+    String::from_utf8(bytes(path)?).map_err(problem)
+}
+
 fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
     let content = if path == Path::new(STANDARD) {
         let mut content = Vec::new();

@@ -14,8 +14,8 @@ pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;
-pub mod random;
 mod plain_power;
+pub mod random;
 pub mod registry;
 mod run;
 #[cfg(any(test, feature = "testing"))]

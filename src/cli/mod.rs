@@ -12,6 +12,7 @@ mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod info;
+mod record;
 mod schema;
 mod solve;
 mod solvers;
@@ -77,6 +78,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Compare(args) => compare::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Record(args) => record::run_command(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -57,5 +57,8 @@ fn exhaustive_and_milp_agree_and_nothing_is_below_them() {
             }
         }
     }
-    assert!(optimal > CASES / 3 && infeasible > CASES / 50, "{optimal} optimal, {infeasible} infeasible: a lame generator");
+    assert!(
+        optimal > CASES / 3 && infeasible > CASES / 50,
+        "{optimal} optimal, {infeasible} infeasible: a lame generator"
+    );
 }

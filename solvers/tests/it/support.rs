@@ -48,7 +48,8 @@ pub fn tiny() -> Vec<(String, Instance)> {
     paths.sort();
     let read = |path: PathBuf| {
         let bytes = std::fs::read(&path).expect("readable");
-        let instance = Instance::read(&bytes).unwrap_or_else(|problems| panic!("{}: {problems}", path.display())).instance;
+        let instance =
+            Instance::read(&bytes).unwrap_or_else(|problems| panic!("{}: {problems}", path.display())).instance;
         (path.file_stem().expect("a name").to_string_lossy().into_owned(), instance)
     };
     paths.into_iter().map(read).collect()
