@@ -10,6 +10,8 @@ pub mod dispatch;
 pub mod edf_max;
 pub mod exhaustive;
 pub mod fifo_max;
+pub mod greedy_energy;
+pub mod insertion;
 pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;

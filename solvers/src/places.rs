@@ -92,6 +92,11 @@ impl<'t> Rooms<'t> {
         gpus.iter().copied().filter(|&gpu| self.free[gpu])
     }
 
+    /// Whether a GPU of the option's type is free.
+    pub fn is_free(&self, gpu: GpuId) -> bool {
+        self.free[gpu]
+    }
+
     /// The number of GPUs of the option's type that are free in a domain.
     pub fn free_count(&self, domain: DomainId) -> u32 {
         self.counts[domain]

@@ -5,6 +5,7 @@ use rats_domain::solver::Solver;
 use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
+use crate::greedy_energy::GreedyEnergy;
 #[cfg(feature = "highs")]
 use crate::milp::Milp;
 
@@ -12,6 +13,7 @@ use crate::milp::Milp;
 pub static ALL: &[&dyn Solver] = &[
     &FifoMax,
     &EdfMax,
+    &GreedyEnergy,
     &Exhaustive,
     #[cfg(feature = "highs")]
     &Milp,

@@ -101,9 +101,9 @@ impl Caps {
         self.caps.is_empty()
     }
 
-    /// The ticks at which a limit changes.
+    /// The ticks after 0 at which a limit changes.
     pub fn changes(&self) -> impl Iterator<Item = Ticks> + '_ {
-        self.caps.iter().flat_map(|capped| capped.limits.iter().map(|&(at, _)| at))
+        self.caps.iter().flat_map(|capped| capped.limits.iter().map(|&(at, _)| at)).filter(|&at| at > Ticks::ZERO)
     }
 
     /// What a change adds under each cap that it touches.
