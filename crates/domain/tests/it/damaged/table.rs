@@ -1,6 +1,6 @@
 //! Values that break one rule of a valid instance each.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A JSON pointer, the value to put there, the codes that follow, and the place of one.
 pub type Row = (&'static str, Value, &'static [&'static str], &'static str);
@@ -9,6 +9,7 @@ pub type Row = (&'static str, Value, &'static [&'static str], &'static str);
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub fn damaged_instances() -> Vec<Row> {
     let many_levels: Vec<_> = (0..70_000).map(|level| format!("level{level}")).collect();
+    let many_resources: Map<_, _> = (0..65).map(|number| (format!("r{number}"), json!(1))).collect();
     vec![
         ("/format", json!("rats.instance/2"), &["R02"], "format"),
         ("/format", json!(1), &["R02"], "format"),
@@ -66,6 +67,7 @@ pub fn damaged_instances() -> Vec<Row> {
         ("/cluster/nodes/0/on_at_start", json!("yes"), &["R04"], "cluster.nodes[0].on_at_start"),
         ("/cluster/nodes/0/resources/cpu_cores", json!(-8), &["I02"], "cluster.nodes[0].resources.cpu_cores"),
         ("/cluster/nodes/0/resources/cpu_cores", json!("8"), &["R04"], "cluster.nodes[0].resources.cpu_cores"),
+        ("/cluster/nodes/0/resources", json!(many_resources), &["I02"], "cluster.nodes"),
         ("/cluster/nodes/1/unavailable/0", json!([5, 5]), &["I18"], "cluster.nodes[1].unavailable[0]"),
         ("/cluster/nodes/1/unavailable/0", json!([9, 5]), &["I18"], "cluster.nodes[1].unavailable[0]"),
         ("/cluster/nodes/1/unavailable/0", json!([-1, 5]), &["I02"], "cluster.nodes[1].unavailable[0][0]"),
