@@ -103,6 +103,7 @@ fn damages() -> Vec<Damage> {
         ("a fixed job starts elsewhen", "V1", |_, p| set(p, "/assignments/0/start", json!(-1))),
         ("a fixed job runs elsewhere", "V1", |_, p| assign(p, 0, 0, -2, &["n1/2"])),
         ("a fixed job names no GPU there is", "V1", |_, p| assign(p, 0, 0, -2, &["n9/0"])),
+        ("a fixed job names its GPU twice", "V2", |_, p| assign(p, 0, 0, -2, &["n1/0", "n1/0"])),
         ("a gang is too small", "V2", |_, p| assign(p, 3, 0, 3, &["n2/0"])),
         ("a gang is too large", "V2", |_, p| assign(p, 4, 0, 10, &["n1/3", "n1/2"])),
         ("a GPU does not exist", "V2", |_, p| assign(p, 4, 0, 10, &["n1/4"])),
