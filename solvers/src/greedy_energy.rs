@@ -5,9 +5,10 @@
 //! the latest deadlines around it, which then look for new places.
 //!
 //! # Model
-//! Orders: by deadline, by work (largest first), by release, then random ones from the seed; `iterations` bounds their
-//! number. Powered intervals by the default rule. If the energy budget stands in the way, energy is minimized instead
-//! of the objective. If no order succeeds, the schedule of `edf_max` is taken.
+//! Orders: by deadline, by work (largest first), by release, then random ones from the seed; each with the full price
+//! of the nodes that a job wakes and with half of it. `iterations` bounds the number of schedules constructed. Powered
+//! intervals by the default rule. If the energy budget stands in the way, energy is minimized instead of the
+//! objective. The schedule of `edf_max` is the first incumbent, and its rule places what finds no place.
 //!
 //! # Complexity
 //! Orders times jobs times options times starts looked at (see [`crate::insertion`]); the number of starts falls with
@@ -21,7 +22,7 @@ use rats_domain::ids::{JobId, Table};
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
-use rats_domain::units::Ticks;
+use rats_domain::units::{Millijoules, Ticks};
 
 use crate::dispatch::{Waits, in_order};
 use crate::edf_max;
@@ -29,8 +30,8 @@ use crate::insertion::{Insertion, Measure};
 use crate::random::Random;
 use crate::timetable::Timetable;
 
-/// Job orders tried if the request names no number.
-const ORDERS: u64 = 8;
+/// Least and most schedules constructed if the request names no number.
+const ORDERS: (usize, usize) = (4, 8);
 
 /// Most jobs pushed out for one.
 const MOST_EJECTED: usize = 16;
@@ -78,28 +79,27 @@ impl Solver for GreedyEnergy {
 fn search(instance: &Instance, request: &Request, control: &dyn Control, incumbent: &mut Incumbent) -> Stop {
     let empty = Timetable::new(instance);
     let looks = looks(instance);
-    let mut insertion = Insertion::new(&empty, Measure::Objective, looks);
-    for position in 0..request.iterations.unwrap_or(ORDERS) {
+    let mut measures = [Measure::Objective, Measure::Shared];
+    if let Ok(schedule) = edf_max::schedule(instance, control) {
+        incumbent.offer(instance, schedule, control);
+    }
+    let orders = (4_000 / instance.jobs.len().max(1)).clamp(ORDERS.0, ORDERS.1) as u64;
+    for position in 0..request.iterations.unwrap_or(orders) {
         if let Some(stop) = control.stop() {
             return stop;
         }
-        let order = order(instance, position, request.seed);
+        let insertion = Insertion::new(&empty, measures[usize::from(position % 2 == 1)], looks);
+        let order = order(instance, position / 2, request.seed);
         match construct(&empty, &order, &insertion, control) {
             Ok(timetable) => {
-                let affordable = timetable.affords(rats_domain::units::Millijoules::ZERO);
-                if !affordable {
-                    insertion = Insertion::new(&empty, Measure::Energy, looks);
+                if !timetable.affords(Millijoules::ZERO) {
+                    measures = [Measure::Energy; 2];
                 }
                 incumbent.offer(instance, timetable.into_schedule(), control);
             }
             Err(Failed::Stopped(stop)) => return stop,
             Err(Failed::NoPlace) => {}
         }
-    }
-    if incumbent.best.is_none()
-        && let Ok(schedule) = edf_max::schedule(instance, control)
-    {
-        incumbent.offer(instance, schedule, control);
     }
     if request.iterations.is_some() { Stop::Iterations } else { Stop::Finished }
 }
@@ -118,7 +118,7 @@ impl Incumbent {
 
 /// Starts looked at per option: fewer where there are many jobs.
 fn looks(instance: &Instance) -> usize {
-    (8_000 / instance.jobs.len().max(1)).clamp(8, 2000)
+    (16_000 / instance.jobs.len().max(1)).clamp(8, 2000)
 }
 
 /// The job order of this position.
@@ -210,4 +210,94 @@ fn reinsert(timetable: &mut Timetable<'_>, mut ejected: Vec<JobId>, insertion: &
         timetable.insert(job, found.placement);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use rats_domain::evaluate::evaluate;
+    use rats_domain::solver::Unlimited;
+
+    use super::*;
+    use crate::testing::{Size, broken_rules, greedy_schedule, random_instance};
+
+    fn objective(instance: &Instance, outcome: &Outcome) -> Option<f64> {
+        let Outcome::Feasible { schedule, .. } = outcome else { return None };
+        assert!(schedule.placements.values().all(Option::is_some));
+        assert_eq!(broken_rules(instance, schedule), 0);
+        Some(evaluate(instance, schedule).objective)
+    }
+
+    /// Section 6 of the model: one sleep node with 2 GPUs, two equal jobs with a fast and a slow option.
+    fn worked_example(base_w: u32) -> Instance {
+        let options = r#"[{"gpu_type": "T", "gpus": 1, "span": "node", "ticks": 10, "power_w": 300},
+                          {"gpu_type": "T", "gpus": 1, "span": "node", "ticks": 14, "power_w": 200}]"#;
+        let text = format!(
+            r#"{{"format": "rats.instance/1", "name": "i", "tick_s": 60, "horizon": 100,
+                "cluster": {{"gpu_types": [{{"id": "T", "idle_w": 50}}], "nodes": [{{"id": "n0", "gpu_type": "T",
+                "gpus": 2, "base_w": {base_w}, "power": "sleep", "wake_j": 12000}}]}},
+                "objective": [{{"term": "energy", "weight": 1}}],
+                "jobs": [{{"id": "a", "options": {options}}}, {{"id": "b", "options": {options}}}]}}"#
+        );
+        Instance::read(text.as_bytes()).unwrap().instance
+    }
+
+    #[test]
+    fn worked_example_is_solved_both_ways() {
+        for (base_w, expected) in [(200, 492_000.0), (20, 364_800.0)] {
+            let instance = worked_example(base_w);
+            let outcome = GreedyEnergy.solve(&instance, &Request::default(), &Unlimited);
+            assert_eq!(objective(&instance, &outcome), Some(expected));
+        }
+    }
+
+    #[test]
+    fn plans_are_valid_repeatable_and_found_where_a_simple_rule_finds_one() {
+        let (mut found, mut simple, mut missed, mut better) = (0, 0, 0, 0);
+        for seed in 0..300 {
+            let size = if seed % 2 == 0 { Size::Micro } else { Size::Tiny };
+            let instance = random_instance(seed, size);
+            let request = Request { seed, ..Request::default() };
+            let outcome = GreedyEnergy.solve(&instance, &request, &Unlimited);
+            let value = objective(&instance, &outcome);
+            assert_eq!(value, objective(&instance, &GreedyEnergy.solve(&instance, &request, &Unlimited)));
+            found += usize::from(value.is_some());
+            let other = greedy_schedule(&mut Random::new(seed), &instance);
+            if other.placements.values().all(Option::is_some) && broken_rules(&instance, &other) == 0 {
+                simple += 1;
+                missed += usize::from(value.is_none());
+                better += usize::from(value.is_some_and(|value| value <= evaluate(&instance, &other).objective + 1e-9));
+                let request = Request { warm_start: Some(other), iterations: Some(0), ..Request::default() };
+                assert!(objective(&instance, &GreedyEnergy.solve(&instance, &request, &Unlimited)).is_some());
+            }
+        }
+        assert!(found > 150 && missed * 20 < simple && better * 10 > simple * 9, "{found} {simple} {missed} {better}");
+    }
+
+    /// Stops after so many questions.
+    struct After(AtomicUsize);
+
+    impl Control for After {
+        fn stop(&self) -> Option<Stop> {
+            let left = self.0.load(Ordering::Relaxed);
+            self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+            (left == 0).then_some(Stop::Interrupted)
+        }
+
+        fn remaining(&self) -> Option<Duration> {
+            None
+        }
+
+        fn progress(&self, _: Progress) {}
+    }
+
+    #[test]
+    fn an_interruption_ends_it_with_what_it_has() {
+        let instance = worked_example(200);
+        let solve = |questions| GreedyEnergy.solve(&instance, &Request::default(), &After(AtomicUsize::new(questions)));
+        assert!(matches!(solve(0), Outcome::Unknown { stop: Stop::Interrupted, .. }));
+        assert!(matches!(solve(9), Outcome::Feasible { stop: Stop::Interrupted, .. }));
+    }
 }

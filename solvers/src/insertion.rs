@@ -44,6 +44,9 @@ const VAIN_LOOKS: usize = 8;
 pub enum Measure {
     /// The objective.
     Objective,
+    /// Half of what the gang alone adds to the objective and half of what it adds with its nodes: as if the nodes it
+    /// wakes were shared with jobs still to come.
+    Shared,
     /// The total energy, for instances whose energy is bounded.
     Energy,
 }
@@ -101,7 +104,10 @@ impl Insertion {
                     let placement = Placement { option: id, start, gpus };
                     if let Ok(effect) = timetable.judge(job, &placement) {
                         fits = true;
-                        let key = (self.value(effect), start + option.ticks);
+                        let value = self.value(effect);
+                        let value =
+                            if self.measure == Measure::Shared { f64::midpoint(value, estimate) } else { value };
+                        let key = (value, start + option.ticks);
                         if best.as_ref().is_none_or(|best| precedes(key, best.key)) {
                             best = Some(Found { placement, effect, key });
                         }
@@ -120,7 +126,7 @@ impl Insertion {
 
     fn value(&self, effect: Effect) -> f64 {
         match self.measure {
-            Measure::Objective => effect.objective,
+            Measure::Objective | Measure::Shared => effect.objective,
             Measure::Energy => effect.energy.joules(),
         }
     }
@@ -167,8 +173,8 @@ fn most_saved(instance: &Instance, measure: Measure) -> f64 {
     let weight = &instance.objective;
     match measure {
         Measure::Energy => wake.joules(),
-        Measure::Objective if weight.cost > 0.0 && prices.clone().any(|price| price.0 < 0) => f64::INFINITY,
-        Measure::Objective => {
+        _ if weight.cost > 0.0 && prices.clone().any(|price| price.0 < 0) => f64::INFINITY,
+        _ => {
             let dearest = prices.max().unwrap_or_default();
             let paid = if weight.cost > 0.0 { weight.cost * dearest.of(wake) } else { 0.0 };
             weight.energy * wake.joules() + paid

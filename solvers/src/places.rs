@@ -67,9 +67,11 @@ impl<'t> Rooms<'t> {
             counts: Table::filled(0, domains),
             bounds: RefCell::new(Bounds { most: Table::filled(None, domains), taken: Table::filled(0, domains) }),
         };
+        // A gang that may not leave its node needs all its GPUs there.
+        let least = if option.span <= Rank::NODE { i64::from(option.gpus.0) } else { 1 };
         let of_type = cluster.nodes.iter().filter(|(_, node)| node.gpu_type == option.gpu_type);
         for (id, node) in of_type {
-            if timetable.busy_of_node(id).lowest(interval) < i64::from(node.gpus.0) {
+            if i64::from(node.gpus.0) - timetable.busy_of_node(id).highest(interval) >= least {
                 rooms.look_at(id);
             }
         }
@@ -166,14 +168,8 @@ impl<'t> Rooms<'t> {
         let mut bounds = self.bounds.borrow_mut();
         let below = || topology.ancestors(topology.of_gpu(gpu)).take_while(|&at| at != top);
         for at in below() {
-            let most = match bounds.most[at] {
-                Some(most) => most,
-                None => {
-                    let most = self.most(at);
-                    bounds.most[at] = Some(most);
-                    most
-                }
-            };
+            let most = bounds.most[at].unwrap_or_else(|| self.most(at));
+            bounds.most[at] = Some(most);
             if bounds.taken[at] >= most {
                 return false;
             }
