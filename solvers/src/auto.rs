@@ -43,7 +43,7 @@ impl Solver for Auto {
     }
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
-        let slice = Slice { control, keep: control.remaining().map(|left| left - left / HEURISTIC_PART) };
+        let slice = Slice { control, keep: control.remaining().map(|left| left.saturating_sub(left / HEURISTIC_PART)) };
         let first = GreedyEnergy.solve(instance, request, &slice);
         let first = match first {
             Outcome::Unknown { .. } => EdfMax.solve(instance, request, control),

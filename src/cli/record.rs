@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rats_domain::check::CheckedPlan;
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::solver::{Request, Solver};
@@ -57,25 +58,25 @@ fn record(
     let control = RunControl::start(limit, Arc::new(AtomicBool::new(false)), Display::Quiet);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let family = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-    let solved = run(solver, &instance, &Request::default(), &control)
+    let outcome = run(solver, &instance, &Request::default(), &control)
         .map_err(|fault| Problem::new(Code::U04, path.display().to_string(), format!("{fault}.")))?;
     let hash = instance.sha256.clone().unwrap_or_default();
-    let change = entry(&solved, solver.about().id, hash).map(|entry| known.offer(&family, &name, entry));
+    let change = entry(&outcome, solver.about().id, hash).map(|entry| known.offer(&family, &name, entry));
     Ok((name, change))
 }
 
 /// The entry that a run earns; `None` without plan and proof.
-fn entry(solved: &Solved, solver: &str, instance_sha256: String) -> Option<Entry> {
-    let evaluation = solved.plan.as_ref().map(|plan| plan.evaluation());
-    if evaluation.is_none() && solved.status != Status::Infeasible {
+fn entry(outcome: &Solved, method: &str, instance_sha256: String) -> Option<Entry> {
+    let evaluation = outcome.plan.as_ref().map(CheckedPlan::evaluation);
+    if evaluation.is_none() && outcome.status != Status::Infeasible {
         return None;
     }
     Some(Entry {
-        status: solved.status.word().to_owned(),
+        status: outcome.status.word().to_owned(),
         objective: evaluation.map(|evaluation| evaluation.objective),
-        bound: solved.bound,
+        bound: outcome.bound,
         energy_mj: evaluation.and_then(|evaluation| i64::try_from(evaluation.terms.energy.0).ok()),
-        solver: solver.to_owned(),
+        solver: method.to_owned(),
         instance_sha256,
     })
 }
