@@ -81,6 +81,7 @@ pub fn base_plan() -> Value {
 
 type Damage = (&'static str, &'static str, fn(&mut Value, &mut Value));
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn damages() -> Vec<Damage> {
     fn assign(plan: &mut Value, job: usize, option: i64, start: i64, gpus: &[&str]) {
         let assignment = &mut plan["assignments"][job];
