@@ -1,1 +1,7 @@
-fn main() {}
+//! The `rats` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rats::cli::main()
+}

@@ -4,6 +4,7 @@
 //! program should use one: it improves what the model promises (no job could start earlier for free), checks the
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
+pub mod auto;
 pub mod bounds;
 mod demand;
 pub mod dispatch;
@@ -16,6 +17,7 @@ pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;
+mod plain_power;
 pub mod random;
 pub mod registry;
 mod run;

@@ -2,6 +2,7 @@
 
 use rats_domain::solver::Solver;
 
+use crate::auto::Auto;
 use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
@@ -11,6 +12,7 @@ use crate::milp::Milp;
 
 /// Every solver.
 pub static ALL: &[&dyn Solver] = &[
+    &Auto,
     &FifoMax,
     &EdfMax,
     &GreedyEnergy,

@@ -78,7 +78,7 @@ codes! {
     R01 Reading "The file is not JSON." "Look at the line and column named; the file may be truncated, empty or of another kind."
     R02 Reading "The file's `format` is missing or not the expected one." "Give the command a file of the format it asks for, or convert it."
     R03 Reading "A key appears twice in one JSON object." "Remove one of the two."
-    R04 Reading "A field is missing or has the wrong type." "Compare the field with `rats schema`."
+    R04 Reading "A field is missing, has the wrong type or holds a number too large to read." "Compare the field with `rats schema`."
     I01 Instance "A list that must not be empty is empty." "Add at least one entry."
     I02 Instance "A number lies outside its range." "Use a value in the range named."
     I03 Instance "A number has more decimals than its unit allows." "Round it yourself; rats never rounds input."

@@ -25,7 +25,7 @@ pub enum DecimalError {
     #[error("expected a number")]
     NotANumber,
     /// More digits than 128 bits hold.
-    #[error("number out of range")]
+    #[error("number with too many digits or too large an exponent")]
     OutOfRange,
 }
 
@@ -44,9 +44,15 @@ impl Decimal {
             None => (false, body),
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.is_empty() || (fraction.is_empty() && digits.contains('.')) {
+        let leading_zero = whole.len() > 1 && whole.starts_with('0');
+        if whole.is_empty() || leading_zero || (fraction.is_empty() && digits.contains('.')) {
             return Err(DecimalError::NotANumber);
         }
+        // Zeros at the end change nothing and must not use up the digits there are.
+        let fraction = match fraction.trim_end_matches('0') {
+            "" => fraction.get(..1).unwrap_or(fraction),
+            significant => significant,
+        };
         let mut mantissa: i128 = 0;
         for byte in whole.bytes().chain(fraction.bytes()) {
             if !byte.is_ascii_digit() {
@@ -67,6 +73,11 @@ impl Decimal {
             return None;
         }
         self.mantissa.checked_mul(10_i128.checked_pow(decimals - self.scale)?)
+    }
+
+    /// The number of decimals it needs.
+    pub fn decimals(self) -> u32 {
+        self.scale
     }
 
     /// The nearest double, for weights.
@@ -156,13 +167,16 @@ impl JsonSchema for Decimal {
     }
 }
 
-/// The first characters of a JSON text, to quote in a message.
+/// The first characters of a JSON text on one line, to quote in a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 40;
-    if text.chars().count() <= LIMIT {
-        return text.to_owned();
+    let start: String = text.chars().take(10 * LIMIT).collect();
+    let words: Vec<_> = start.split_whitespace().collect();
+    let line = words.join(" ");
+    if line.chars().count() <= LIMIT && start.len() == text.len() {
+        return line;
     }
-    text.chars().take(LIMIT).chain("...".chars()).collect()
+    line.chars().take(LIMIT).chain("...".chars()).collect()
 }
 
 #[cfg(test)]
@@ -179,12 +193,14 @@ mod tests {
         assert_eq!(read("-0.25").scaled(6), Some(-250_000));
         // A double would round this to 0.1 and accept it.
         assert_eq!(read("0.1000000000000000000001").scaled(3), None);
+        assert_eq!(read("2.5000000000000000000000000000000000000000").scaled(1), Some(25));
+        assert_eq!(read("0.0000000000000000000000000000000000000000").scaled(0), Some(0));
         assert_eq!(read("9007199254740993").scaled(3), Some(9_007_199_254_740_993_000));
     }
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for text in ["", "-", "1.", ".5", "NaN", "\"1\"", "1e", "0x1", "[1]"] {
+        for text in ["", "-", "1.", ".5", "01", "-01", "+1", "1.x", "NaN", "\"1\"", "1e", "0x1", "[1]"] {
             assert_eq!(Decimal::parse(text), Err(DecimalError::NotANumber), "{text}");
         }
         assert_eq!(Decimal::parse("1e999"), Err(DecimalError::OutOfRange));

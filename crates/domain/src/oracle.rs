@@ -25,7 +25,7 @@ pub struct Verdict {
     pub terms: Terms,
     /// Where the energy goes.
     pub split: Split,
-    /// Broken rules V3..V12, and V13 by node only.
+    /// Broken rules V3 to V12 as the checker reports them (V3 to V5 and V11 without ticks), and V13 by node only.
     pub findings: BTreeSet<Finding>,
 }
 
@@ -62,12 +62,8 @@ impl<'a> Oracle<'a> {
         oracle
     }
 
-    fn runs(&self, (_, option, placement): &Placed<'_>, tick: i64) -> bool {
-        placement.start.0 <= tick && tick < placement.start.0 + option.ticks.0
-    }
-
     fn running(&self, tick: i64) -> impl Iterator<Item = &Placed<'a>> {
-        self.placed.iter().filter(move |placed| self.runs(placed, tick))
+        self.placed.iter().filter(move |placed| runs(placed, tick))
     }
 
     fn on_node(&self, placement: &Placement, node: NodeId) -> u32 {
@@ -328,6 +324,10 @@ impl<'a> Oracle<'a> {
         }
         findings
     }
+}
+
+fn runs((_, option, placement): &Placed<'_>, tick: i64) -> bool {
+    placement.start.0 <= tick && tick < placement.start.0 + option.ticks.0
 }
 
 fn traffic((_, option, placement): &Placed<'_>, domain: &[GpuId]) -> i64 {

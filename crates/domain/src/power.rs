@@ -41,10 +41,12 @@ pub fn normalized(stated: &[Interval], horizon: Ticks) -> Vec<Interval> {
     union(stated.iter().map(|interval| interval.intersection(whole)).collect())
 }
 
-/// The ticks at which a sleep node wakes, at a cost of `wake_j` each.
+/// The ticks at which a node wakes, at a cost of `wake_j` each; an always-on node never does.
 pub fn wakes<'i>(node: &Node, powered: &'i [Interval]) -> impl Iterator<Item = Ticks> + use<'i> {
-    let free = (node.power == PowerMode::AlwaysOn, node.on_at_start);
-    powered.iter().map(|interval| interval.from).filter(move |&from| !free.0 && !(free.1 && from == Ticks::ZERO))
+    let sleeps = node.power == PowerMode::Sleep;
+    let on_at_start = node.on_at_start;
+    let costs = move |&from: &Ticks| sleeps && (from != Ticks::ZERO || !on_at_start);
+    powered.iter().map(|interval| interval.from).filter(costs)
 }
 
 /// Whether a powered interval may begin at this tick (rule V13).

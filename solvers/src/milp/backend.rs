@@ -4,16 +4,18 @@
 //! so every solve gets a fresh thread; when the control says stop and `HiGHS` does not come back, the thread is left
 //! behind and ends with the process.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use good_lp::solvers::SolverModel;
 use good_lp::{Expression, ProblemVariables, Variable, highs, variable};
 use highs::HighsModelStatus;
-use rats_domain::solver::{Control, Stop};
+use rats_domain::solver::{Control, Progress, Stop};
 
 use super::linear::{Program, Sense};
+use super::watch::{Logged, Watch};
 
 /// How often the control is asked while `HiGHS` works.
 const PULSE: Duration = Duration::from_millis(50);
@@ -49,16 +51,17 @@ pub(super) struct Answer {
 
 /// Solves a program.
 pub(super) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> Answer {
+    let at_once = |verdict, values, bound| Answer { verdict, values, bound };
     if program.rows.iter().any(|row| row.terms.is_empty()) {
-        return Answer { verdict: Verdict::Infeasible, values: None, bound: None };
+        return at_once(Verdict::Infeasible, None, None);
     }
     if program.columns.is_empty() {
-        return Answer { verdict: Verdict::Optimal, values: Some(Vec::new()), bound: Some(0.0) };
+        return at_once(Verdict::Optimal, Some(Vec::new()), Some(0.0));
     }
     if let Some(stop) = control.stop() {
-        return Answer { verdict: Verdict::Stopped(stop), values: None, bound: None };
+        return at_once(Verdict::Stopped(stop), None, None);
     }
-    let limit = control.remaining();
+    let watch = Watch::new();
     let (sender, receiver) = channel();
     let job = Job {
         program: program.clone(),
@@ -66,25 +69,43 @@ pub(super) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> 
         threads: asked.threads,
         gap: asked.gap,
         start: asked.start.clone(),
-        limit,
+        limit: control.remaining(),
+        files: watch.as_ref().map(|watch| (watch.log(), watch.solutions())),
     };
     thread::spawn(move || job.run(&sender));
+    wait(program, &receiver, watch.as_ref(), control)
+}
+
+/// Waits for the answer, passes progress on, and gives up when the control says so.
+fn wait(program: &Program, receiver: &Receiver<Answer>, watch: Option<&Watch>, control: &dyn Control) -> Answer {
     let mut overrun = Duration::ZERO;
+    let mut last = Logged::default();
     loop {
         match receiver.recv_timeout(PULSE) {
             Ok(answer) => return answer,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Answer { verdict: Verdict::Stopped(Stop::Memory), values: None, bound: None };
-            }
+            Err(RecvTimeoutError::Disconnected) => return left_behind(program, watch, Stop::Memory),
             Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now = watch.map(Watch::logged).unwrap_or_default();
+        if now != last {
+            let show = |value: Option<f64>| value.map(|value| program.objective(value));
+            control.progress(Progress { incumbent: show(now.incumbent), bound: show(now.bound) });
+            last = now;
         }
         if let Some(stop) = control.stop() {
             overrun += PULSE;
             if stop == Stop::Interrupted || overrun > PATIENCE {
-                return Answer { verdict: Verdict::Stopped(stop), values: None, bound: None };
+                return left_behind(program, watch, stop);
             }
         }
     }
+}
+
+/// What can be saved of a solve that does not come back.
+fn left_behind(program: &Program, watch: Option<&Watch>, stop: Stop) -> Answer {
+    let values = watch.and_then(|watch| watch.best(program.columns.len()));
+    let bound = watch.and_then(|watch| watch.logged().bound);
+    Answer { verdict: Verdict::Stopped(stop), values, bound }
 }
 
 struct Job {
@@ -94,6 +115,8 @@ struct Job {
     gap: f64,
     start: Option<Vec<f64>>,
     limit: Option<Duration>,
+    /// Log and improving solutions.
+    files: Option<(PathBuf, PathBuf)>,
 }
 
 impl Job {
@@ -106,7 +129,7 @@ impl Job {
 
     fn answer(&self) -> Option<Answer> {
         let mut model = self.model()?;
-        model.make_quiet();
+        self.report(&mut model)?;
         let threads = i32::try_from(self.threads.max(1)).unwrap_or(i32::MAX);
         model.try_set_option("threads", threads).ok()?;
         model.try_set_option("parallel", if threads > 1 { "on" } else { "off" }).ok()?;
@@ -136,6 +159,17 @@ impl Job {
         let mip_bound = solved.double_info_value(c"mip_dual_bound").ok().filter(|bound| bound.is_finite());
         let optimum = (verdict == Verdict::Optimal).then(|| solved.objective_value());
         Some(Answer { verdict, values, bound: mip_bound.or(optimum) })
+    }
+
+    /// Nothing on the console; log and solutions to files if there are any.
+    fn report(&self, model: &mut highs::Model) -> Option<()> {
+        model.make_quiet();
+        let Some((log, solutions)) = &self.files else { return Some(()) };
+        model.try_set_option("output_flag", true).ok()?;
+        model.try_set_option("log_to_console", false).ok()?;
+        model.try_set_option("log_file", log.to_str()?).ok()?;
+        model.try_set_option("mip_improving_solution_report_sparse", true).ok()?;
+        model.try_set_option("mip_improving_solution_file", solutions.to_str()?).ok()
     }
 
     /// The program as a `HiGHS` model, built by `good_lp`.

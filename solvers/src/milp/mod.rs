@@ -32,6 +32,7 @@ mod linear;
 mod power;
 mod precision;
 mod rows;
+mod watch;
 pub mod write;
 
 use rats_domain::check::check_schedule;

@@ -13,7 +13,9 @@ use crate::units::{GpuCount, KilobytesPerSecond, Thousandths};
 pub(super) fn gpus(occupancy: &Occupancy<'_>, violations: &mut Vec<Violation>) {
     for uses in occupancy.gpu_use.chunk_by(|a, b| a.0 == b.0).filter(|uses| uses.len() > 1) {
         let mut profile = Profile::default();
-        uses.iter().for_each(|&(_, interval)| profile.add(interval, 1));
+        for &(_, interval) in uses {
+            profile.add(interval, 1);
+        }
         for Excess { interval, load, .. } in profile.above(1) {
             let name = occupancy.instance.cluster.gpu_name(uses[0].0);
             let message = format!("GPU `{name}` runs {load} jobs {}", during(interval));
@@ -97,7 +99,9 @@ pub(super) fn uplinks(occupancy: &Occupancy<'_>, violations: &mut Vec<Violation>
 pub(super) fn storage(occupancy: &Occupancy<'_>, violations: &mut Vec<Violation>) {
     let Some(storage) = occupancy.instance.cluster.storage else { return };
     let mut profile = Profile::default();
-    occupancy.running.iter().for_each(|running| profile.add(running.interval, running.option.read.0));
+    for running in &occupancy.running {
+        profile.add(running.interval, running.option.read.0);
+    }
     for Excess { interval, load, .. } in profile.above(storage.0) {
         let load = KilobytesPerSecond(load);
         let message = format!("the jobs read {load} of {storage} from the store {}", during(interval));

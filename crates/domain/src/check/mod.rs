@@ -11,6 +11,7 @@ mod resolve;
 use crate::codes::Code;
 use crate::evaluate::{Evaluation, Occupancy, evaluate_occupancy};
 use crate::format::PlanFile;
+use crate::ids::JobId;
 use crate::instance::{Instance, MAX_TICK};
 use crate::interval::Interval;
 use crate::problem::{Problem, Problems, Warning};
@@ -72,7 +73,10 @@ pub fn check(instance: &Instance, plan: &PlanFile) -> Result<Report, Problems> {
     Ok(Report { violations, warnings, evaluation, schedule })
 }
 
-/// Checks a schedule: rules V3..V13 (V1 and V2 hold by construction of its ids, except for completeness).
+/// Checks a schedule, by way of the plan file that states it.
+///
+/// # Errors
+/// A start or interval bound outside the range of ticks.
 pub fn check_schedule(instance: &Instance, schedule: &Schedule) -> Result<Report, Problems> {
     check(instance, &schedule.to_plan(instance))
 }
@@ -89,14 +93,18 @@ fn rules(occupancy: &Occupancy<'_>, evaluation: &Evaluation, violations: &mut Ve
     power::budget(occupancy, evaluation, violations);
     jobs::availability(occupancy, violations);
     power::intervals(occupancy, violations);
-    violations.sort_by(|a, b| (a.code, a.tick).cmp(&(b.code, b.tick)));
+    violations.sort_by_key(|violation| (violation.code, violation.tick));
 }
 
 fn ranges(plan: &PlanFile) -> Result<(), Problems> {
     let mut problems = Vec::new();
     let mut judge = |place: String, value: i64| {
         if !(-MAX_TICK..=MAX_TICK).contains(&value) {
-            problems.push(Problem::new(Code::P01, place, format!("{value} is not in {}..={MAX_TICK}.", -MAX_TICK)));
+            problems.push(Problem::new(
+                Code::P01,
+                place,
+                format!("{value} is not between {} and {MAX_TICK}.", -MAX_TICK),
+            ));
         }
     };
     for (position, assignment) in plan.assignments.iter().enumerate() {
@@ -169,7 +177,7 @@ impl CheckedPlan {
 }
 
 impl Violation {
-    fn of_job(code: Code, instance: &Instance, job: crate::ids::JobId, tick: Ticks, message: String) -> Self {
+    fn of_job(code: Code, instance: &Instance, job: JobId, tick: Ticks, message: String) -> Self {
         let job = Some(instance.jobs[job].id.clone());
         Self { code, job, place: None, tick: Some(tick), end: None, message }
     }

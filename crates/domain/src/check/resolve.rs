@@ -6,7 +6,7 @@ use super::Violation;
 use crate::codes::Code;
 use crate::format::{AssignmentFile, PlanFile, PowerMode};
 use crate::ids::{GpuId, Id, JobId, NodeId, OptionId, Table};
-use crate::instance::Instance;
+use crate::instance::{Instance, JobOption};
 use crate::interval::Interval;
 use crate::schedule::{Placement, Schedule};
 use crate::units::Ticks;
@@ -55,60 +55,56 @@ fn placement(
     assignment: &AssignmentFile,
     names: &BTreeMap<String, GpuId>,
 ) -> Result<Placement, (Code, Vec<String>)> {
-    let position = usize::try_from(assignment.option).ok();
-    let option = position.map(OptionId::from_position).filter(|&option| {
-        position.is_some_and(|position| position < instance.jobs[job].options.len())
-            && instance.jobs[job].options.get(option).is_some()
-    });
-    let Some(id) = option else {
-        let count = instance.jobs[job].options.len();
-        return Err((Code::V1, vec![format!("has no option {}, only 0..{}", assignment.option, count - 1)]));
+    let count = instance.jobs[job].options.len();
+    let position = usize::try_from(assignment.option).ok().filter(|&position| position < count);
+    let Some(id) = position.map(OptionId::from_position) else {
+        return Err((Code::V1, vec![format!("has no option {}; it has {count}, counted from 0", assignment.option)]));
     };
-    let gpus = gang(instance, job, id, assignment, names);
-    if let Some(fixed) = &instance.jobs[job].fixed {
-        let same = fixed.option == id && fixed.start.0 == assignment.start && gpus.as_ref().ok() == Some(&fixed.gpus);
-        if !same {
-            return Err((Code::V1, vec!["is fixed and must be repeated exactly".to_owned()]));
-        }
+    let (gpus, faults) = gang(instance, instance.option(job, id), &assignment.gpus, names);
+    if let Some(fixed) = &instance.jobs[job].fixed
+        && (fixed.option != id || fixed.start.0 != assignment.start || fixed.gpus != gpus)
+    {
+        return Err((Code::V1, vec!["is fixed and must be repeated exactly".to_owned()]));
     }
-    gpus.map(|gpus| Placement { option: id, start: Ticks(assignment.start), gpus })
-        .map_err(|messages| (Code::V2, messages))
+    if faults.is_empty() {
+        Ok(Placement { option: id, start: Ticks(assignment.start), gpus })
+    } else {
+        Err((Code::V2, faults))
+    }
 }
 
-/// The gang's GPUs in file order, or everything that is wrong with them.
+/// The GPUs of these names, as a set in file order, and everything that is wrong with them as the option's gang.
 fn gang(
     instance: &Instance,
-    job: JobId,
-    id: OptionId,
-    assignment: &AssignmentFile,
+    option: &JobOption,
+    listed: &[String],
     names: &BTreeMap<String, GpuId>,
-) -> Result<Vec<GpuId>, Vec<String>> {
-    let option = instance.option(job, id);
-    let mut messages = Vec::new();
-    let mut gpus = Vec::with_capacity(assignment.gpus.len());
-    for name in &assignment.gpus {
+) -> (Vec<GpuId>, Vec<String>) {
+    let mut faults = Vec::new();
+    let mut gpus = Vec::with_capacity(listed.len());
+    for name in listed {
         match names.get(name) {
             Some(&gpu) => gpus.push(gpu),
-            None => messages.push(format!("names GPU `{name}`, which does not exist")),
+            None => faults.push(format!("names GPU `{name}`, which does not exist")),
         }
     }
     gpus.sort_unstable();
     let count = gpus.len();
     gpus.dedup();
     if gpus.len() < count {
-        messages.push("names a GPU twice".to_owned());
+        faults.push("names a GPU twice".to_owned());
     }
-    if assignment.gpus.len() != option.gpus.0 as usize {
-        messages.push(format!("has {} GPUs for a gang of {}", assignment.gpus.len(), option.gpus));
+    if listed.len() != option.gpus.0 as usize {
+        faults.push(format!("has {} GPUs for a gang of {}", listed.len(), option.gpus));
     }
     let kind = &instance.cluster.gpu_types[option.gpu_type];
     if let Some(&gpu) = gpus.iter().find(|&&gpu| instance.cluster.type_of(gpu) != option.gpu_type) {
-        messages.push(format!("needs {} GPUs, `{}` is none", kind.id, instance.cluster.gpu_name(gpu)));
+        faults.push(format!("needs GPUs of type `{}`, `{}` is none", kind.id, instance.cluster.gpu_name(gpu)));
     }
     if !instance.cluster.memory_fits(option) {
-        messages.push(format!("needs {} MiB on each GPU, {} has less", option.memory.0, kind.id));
+        faults.push(format!("needs {} MiB on each GPU, type `{}` has less", option.memory.0, kind.id));
     }
-    if messages.is_empty() { Ok(gpus) } else { Err(messages) }
+    (gpus, faults)
 }
 
 /// The stated powered intervals of sleep nodes; names that are none are violations of V13.

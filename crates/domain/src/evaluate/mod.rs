@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub(crate) use self::occupancy::Occupancy;
 pub(crate) use self::profile::{Excess, Profile};
 
-use crate::format::PowerMode;
 use crate::ids::{JobId, NodeId, Table};
 use crate::instance::Instance;
 use crate::interval::Interval;
@@ -75,17 +74,16 @@ pub(crate) fn evaluate_occupancy(occupancy: &Occupancy<'_>) -> Evaluation {
                 ledger.split.vacant += base + idle;
             }
         }
-        if node.power == PowerMode::Sleep {
-            for at in wakes(node, &occupancy.nodes[id].powered) {
-                ledger.wake(node.wake, at);
-            }
+        for at in wakes(node, &occupancy.nodes[id].powered) {
+            ledger.wake(node.wake, at);
         }
     }
     let (completion, tardiness, late) = delays(occupancy);
     let split = ledger.split;
+    let power = ledger.power.segments();
     let terms = Terms {
         energy: split.gpu_run + split.gpu_idle + split.base + split.wake,
-        cost: ledger.cost(),
+        cost: ledger.cost(&power),
         makespan: occupancy.makespan,
         completion,
         tardiness,
@@ -94,7 +92,7 @@ pub(crate) fn evaluate_occupancy(occupancy: &Occupancy<'_>) -> Evaluation {
         terms,
         split,
         objective: instance.objective.value(&terms, instance.tick),
-        peak_power: Milliwatts(ledger.power.highest()),
+        peak_power: Milliwatts(power.iter().map(|&(_, power)| power).max().unwrap_or(0)),
         powered: occupancy.nodes.values().map(|node| node.powered.clone()).collect(),
         late,
     }
@@ -115,44 +113,44 @@ fn delays(occupancy: &Occupancy<'_>) -> (f64, f64, Vec<JobId>) {
     (completion, tardiness, late)
 }
 
-/// Adds up energy by kind and by tariff step.
+/// Adds up power over time and energy by kind.
 struct Ledger<'a> {
     instance: &'a Instance,
     split: Split,
-    /// Energy by price, for the cost.
-    by_price: BTreeMap<i64, Millijoules>,
     power: Profile,
+    wakes: Vec<(Ticks, Millijoules)>,
 }
 
 impl<'a> Ledger<'a> {
     fn new(instance: &'a Instance) -> Self {
-        Self { instance, split: Split::default(), by_price: BTreeMap::new(), power: Profile::default() }
+        Self { instance, split: Split::default(), power: Profile::default(), wakes: Vec::new() }
     }
 
     /// Draws `power` during `interval`.
     fn spend(&mut self, power: Milliwatts, interval: Interval) -> Millijoules {
-        let tick = self.instance.tick;
         self.power.add(interval, power.0);
-        if let Some(tariff) = &self.instance.tariff {
-            for (piece, price) in tariff.pieces(interval) {
-                if let Some(price) = price {
-                    *self.by_price.entry(price.0).or_default() += power.over(piece.len(), tick);
-                }
-            }
-        }
-        power.over(interval.len(), tick)
+        power.over(interval.len(), self.instance.tick)
     }
 
     fn wake(&mut self, energy: Millijoules, at: Ticks) {
         self.split.wake += energy;
-        if let Some(price) = self.instance.tariff.as_ref().and_then(|tariff| tariff.at(at)) {
-            *self.by_price.entry(price.0).or_default() += energy;
-        }
+        self.wakes.push((at, energy));
     }
 
-    fn cost(&self) -> Option<f64> {
-        self.instance.tariff.as_ref()?;
-        Some(self.by_price.iter().map(|(&price, &energy)| MicrosPerKwh(price).of(energy)).sum())
+    /// The price of all that was drawn, summed exactly for each price; `None` without a tariff.
+    fn cost(&self, power: &[(Interval, i64)]) -> Option<f64> {
+        let tariff = self.instance.tariff.as_ref()?;
+        let mut by_price: BTreeMap<MicrosPerKwh, Millijoules> = BTreeMap::new();
+        for &(interval, power) in power {
+            for (piece, price) in tariff.pieces(interval) {
+                let energy = Milliwatts(power).over(piece.len(), self.instance.tick);
+                *by_price.entry(price.unwrap_or_default()).or_default() += energy;
+            }
+        }
+        for &(at, energy) in &self.wakes {
+            *by_price.entry(tariff.at(at).unwrap_or_default()).or_default() += energy;
+        }
+        Some(by_price.iter().map(|(price, &energy)| price.of(energy)).sum())
     }
 }
 

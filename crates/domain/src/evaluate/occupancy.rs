@@ -41,11 +41,11 @@ pub(crate) struct Occupancy<'a> {
     pub nodes: Table<NodeId, NodeUse>,
     /// Last end, not below 0.
     pub makespan: Ticks,
-    /// Last tick in which anything is powered.
+    /// First tick after which nothing runs or is powered.
     pub end: Ticks,
 }
 
-impl<'a> Running<'a> {
+impl Running<'_> {
     /// The first tick after its occupancy.
     pub fn end(&self) -> Ticks {
         self.placement.start + self.option.ticks
@@ -62,11 +62,9 @@ impl<'a> Occupancy<'a> {
             .flat_map(|running| running.placement.gpus.iter().map(|&gpu| (gpu, running.interval)))
             .collect();
         gpu_use.sort_unstable();
-        let mut nodes = busy_counts(instance, &gpu_use);
-        for (id, (busy_gpus, node_use)) in nodes.iter_mut() {
-            power(instance, schedule, *id, busy_gpus, node_use, makespan);
-        }
-        let nodes: Table<NodeId, NodeUse> = nodes.into_iter().map(|(_, (_, node_use))| node_use).collect();
+        let busy_gpus = busy_gpus(instance, &gpu_use);
+        let nodes = busy_gpus.iter().map(|(node, busy)| node_use(instance, schedule, node, busy, makespan));
+        let nodes: Table<NodeId, NodeUse> = nodes.collect();
         let powered = nodes.values().filter_map(|node| node.powered.last()).map(|interval| interval.to).max();
         let end = makespan.max(powered.unwrap_or_default());
         Self { instance, schedule, running, gpu_use, nodes, makespan, end }
@@ -79,10 +77,8 @@ fn running<'a>(instance: &'a Instance, job: JobId, placement: &'a Placement) -> 
     Running { job, option, placement, interval }
 }
 
-type BusyGpus = Vec<(Interval, i64)>;
-
 /// For each node, how many of its GPUs run something, where any does.
-fn busy_counts(instance: &Instance, gpu_use: &[(GpuId, Interval)]) -> Vec<(NodeId, (BusyGpus, NodeUse))> {
+fn busy_gpus(instance: &Instance, gpu_use: &[(GpuId, Interval)]) -> Table<NodeId, Vec<(Interval, i64)>> {
     let mut profiles: Table<NodeId, Profile> = Table::filled(Profile::default(), instance.cluster.nodes.len());
     for uses in gpu_use.chunk_by(|a, b| a.0 == b.0) {
         let node = instance.cluster.gpus[uses[0].0].node;
@@ -91,30 +87,29 @@ fn busy_counts(instance: &Instance, gpu_use: &[(GpuId, Interval)]) -> Vec<(NodeI
             profiles[node].add(interval, 1);
         }
     }
-    profiles.iter().map(|(node, profile)| (node, (profile.segments(), NodeUse::default()))).collect()
+    profiles.values().map(Profile::segments).collect()
 }
 
-fn power(
+fn node_use(
     instance: &Instance,
     schedule: &Schedule,
     id: NodeId,
-    busy_gpus: &BusyGpus,
-    node_use: &mut NodeUse,
+    busy_gpus: &[(Interval, i64)],
     makespan: Ticks,
-) {
+) -> NodeUse {
     let node = &instance.cluster.nodes[id];
-    node_use.busy = union(busy_gpus.iter().map(|&(interval, _)| interval).collect());
-    node_use.powered = match (node.power, schedule.power.get(&id)) {
-        (PowerMode::AlwaysOn, _) if makespan == Ticks::ZERO => Vec::new(),
-        (PowerMode::AlwaysOn, _) => vec![Interval::new(Ticks::ZERO, makespan)],
+    let busy = union(busy_gpus.iter().map(|&(interval, _)| interval).collect());
+    let powered = match (node.power, schedule.power.get(&id)) {
+        (PowerMode::AlwaysOn, _) => union(vec![Interval::new(Ticks::ZERO, makespan)]),
         (PowerMode::Sleep, Some(stated)) => normalized(stated, instance.horizon),
-        (PowerMode::Sleep, None) => default_intervals(node, &node_use.busy, instance.tick),
+        (PowerMode::Sleep, None) => default_intervals(node, &busy, instance.tick),
     };
-    node_use.free_gpus = free_gpus(node.gpus, &node_use.powered, busy_gpus);
+    let free_gpus = free_gpus(node.gpus, &powered, busy_gpus);
+    NodeUse { busy, powered, free_gpus }
 }
 
 /// Cuts the powered intervals where the number of busy GPUs changes.
-fn free_gpus(gpus: GpuCount, powered: &[Interval], busy: &BusyGpus) -> Vec<(Interval, GpuCount)> {
+fn free_gpus(gpus: GpuCount, powered: &[Interval], busy: &[(Interval, i64)]) -> Vec<(Interval, GpuCount)> {
     let mut segments = Vec::new();
     let mut next = 0;
     for &interval in powered {

@@ -28,32 +28,29 @@ impl Profile {
     }
 
     /// The load as disjoint segments in time order; where it is 0 segments are left out.
+    ///
+    /// A load that does not fit 64 bits, far above every limit an instance can state, becomes the largest that does.
     pub fn segments(&self) -> Vec<(Interval, i64)> {
         let mut changes = self.changes.clone();
         changes.sort_unstable_by_key(|&(at, _)| at);
         let mut segments: Vec<(Interval, i64)> = Vec::new();
-        let (mut load, mut since) = (0, Ticks::ZERO);
+        let (mut load, mut since) = (0_i128, Ticks::ZERO);
         let mut next = 0;
         while next < changes.len() {
             let at = changes[next].0;
             let before = load;
             while next < changes.len() && changes[next].0 == at {
-                load += changes[next].1;
+                load += i128::from(changes[next].1);
                 next += 1;
             }
             if before != load {
                 if before != 0 {
-                    segments.push((Interval::new(since, at), before));
+                    segments.push((Interval::new(since, at), i64::try_from(before).unwrap_or(i64::MAX)));
                 }
                 since = at;
             }
         }
         segments
-    }
-
-    /// The highest load; 0 without any.
-    pub fn highest(&self) -> i64 {
-        self.segments().iter().map(|&(_, load)| load).max().unwrap_or(0)
     }
 
     /// Maximal intervals within which the load exceeds a constant limit.

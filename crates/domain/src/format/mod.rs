@@ -5,6 +5,7 @@ mod plan;
 mod read;
 mod scan;
 mod steps;
+mod words;
 
 pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,

@@ -3,7 +3,9 @@
 use serde::de::DeserializeOwned;
 
 use super::scan::scan;
+use super::words::{bare, plain};
 use crate::codes::Code;
+use crate::decimal::excerpt;
 use crate::problem::{Problem, Problems, Warning};
 
 /// A document with a format number.
@@ -33,7 +35,11 @@ pub fn read<T: Document>(bytes: &[u8]) -> Result<Read<T>, Problems> {
         return Err(Problem::new(Code::R02, "file", format!("is not a JSON object of format `{}`.", T::FORMAT)).into());
     }
     if scan.format.as_deref() != Some(T::FORMAT) {
-        let found = scan.format.map_or_else(|| "no format".to_owned(), |format| format!("`{format}`"));
+        let found = match scan.format.as_deref() {
+            None => "none".to_owned(),
+            Some("") => "no text".to_owned(),
+            Some(format) => format!("`{}`", excerpt(format)),
+        };
         return Err(Problem::new(Code::R02, "format", format!("expected `{}`, found {found}.", T::FORMAT)).into());
     }
     if !scan.duplicates.is_empty() {
@@ -50,6 +56,9 @@ fn text_of(bytes: &[u8]) -> Result<&str, Problem> {
     if text.trim().is_empty() {
         return Err(Problem::new(Code::R01, "file", "is empty."));
     }
+    if text.starts_with('\u{feff}') {
+        return Err(Problem::new(Code::R01, "byte 0", "the file begins with a byte order mark; leave it out."));
+    }
     Ok(text)
 }
 
@@ -65,18 +74,22 @@ fn typed<T: Document>(text: &str) -> Result<Read<T>, Problems> {
         Ok(document) => Ok(Read { document, warnings }),
         Err(error) => {
             let path = track.path().to_string();
+            let path = if path == "." { "file" } else { &path };
             let place = format!("{path} (line {}, column {})", error.line(), error.column());
-            let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or(&message);
-            Err(Problem::new(Code::R04, place, format!("{message}.")).into())
+            Err(Problem::new(Code::R04, place, format!("{}.", plain(&error))).into())
         }
     }
 }
 
-fn syntax(error: &serde_json::Error) -> Problems {
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or(&message);
-    Problem::new(Code::R01, format!("line {}, column {}", error.line(), error.column()), format!("{message}.")).into()
+fn syntax(error: &serde_json::Error) -> Problem {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    match bare(error).as_str() {
+        // JSON in good order, but no number that anything could be done with.
+        message @ "number out of range" => Problem::new(Code::R04, place, format!("{message}.")),
+        message if message.starts_with("EOF ") => Problem::new(Code::R01, place, "the file ends too early."),
+        "recursion limit exceeded" => Problem::new(Code::R01, place, "values are nested too deeply."),
+        message => Problem::new(Code::R01, place, format!("{message}.")),
+    }
 }
 
 /// `jobs.3.options.?.x` as `jobs[3].options.x`.
@@ -84,7 +97,7 @@ fn tidy(path: &str) -> String {
     let mut text = String::new();
     for step in path.split('.').filter(|step| *step != "?") {
         if !text.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
-            text.push_str(&format!("[{step}]"));
+            text.extend(["[", step, "]"]);
         } else {
             if !text.is_empty() {
                 text.push('.');

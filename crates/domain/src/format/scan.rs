@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 /// What the first pass found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// The value of the top level key `format`, as JSON text, if there is one.
+    /// The value of the top level key `format`, if there is one; empty if it is not a text.
     pub format: Option<String>,
     /// Whether the top level is an object.
     pub is_object: bool,
@@ -124,6 +124,9 @@ impl<'de> Visitor<'de> for Value<'_, 'de> {
         }
         let mut seen = HashSet::new();
         while let Some(key) = entries.next_key_seed(Key)? {
+            if self.path.is_empty() && key == "format" {
+                self.scan.format = Some(String::new());
+            }
             let twice = !seen.insert(key.clone());
             self.path.push(Step::Key(key));
             if twice {
@@ -142,7 +145,7 @@ fn show(path: &[Step<'_>]) -> String {
         match step {
             Step::Key(key) if text.is_empty() => text.push_str(key),
             Step::Key(key) => text.extend([".", key]),
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            Step::Index(index) => text.extend(["[", &index.to_string(), "]"]),
         }
     }
     text

@@ -281,5 +281,11 @@ impl Cluster {
 
 /// SHA-256 in lower-case hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        for digit in [byte >> 4, byte & 0xf] {
+            hex.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
+    hex
 }

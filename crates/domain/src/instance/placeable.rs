@@ -1,19 +1,44 @@
 //! Whether an option could run alone on the empty cluster, and if not, which rule forbids it.
 //!
-//! Within one domain the numbers of GPUs that part of a gang may take form an interval [0, m] (fewer GPUs need fewer
-//! resources and read less), apart from the whole gang, whose ring does not leave the domain. One pass over the tree
-//! from narrow to wide therefore decides whether a gang fits (V2, V3, V7, V8, V9).
+//! Idea: within one domain the numbers of GPUs that part of a gang may take form an interval [0, m] (fewer GPUs need
+//! fewer resources and read less), apart from the whole gang, whose ring does not leave the domain. One pass over the
+//! tree from narrow to wide therefore decides whether a gang fits (V2, V3, V7, V8, V9). Domains that are alike, with
+//! alike domains below, are passed once.
+//!
+//! Complexity: an option costs time in the number of different domains, not of all domains.
+
+use std::collections::BTreeMap;
 
 use super::{Cluster, JobOption};
 use crate::codes::Code;
-use crate::ids::{DomainId, NodeId, Table};
+use crate::ids::{DomainId, GpuTypeId, Id, NodeId, Table};
 use crate::topology::{DomainKind, Rank};
-use crate::units::{GpuCount, KilobytesPerSecond};
+use crate::units::{GpuCount, KilobytesPerSecond, Thousandths};
 
 /// Answers placeability questions for one cluster.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Placeability<'c> {
     cluster: &'c Cluster,
+    /// Every different domain wider than a GPU, children before parents; the last is the root.
+    shapes: Vec<Shape>,
+}
+
+/// What domains that are alike have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    rank: Rank,
+    uplink: Option<KilobytesPerSecond>,
+    content: Content,
+    /// Shapes of the domains directly below and how many of each.
+    below: Vec<(usize, u32)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Content {
+    Island(GpuTypeId, u32),
+    /// Its resources, by id.
+    Node(Vec<Option<Thousandths>>),
+    Switch,
 }
 
 /// Which rules to judge by, beside V2.
@@ -29,95 +54,107 @@ struct Judged {
 struct Room {
     /// Most GPUs of a part of the gang (below its size).
     part: u32,
-    /// Whether the whole gang fits inside.
+    /// Whether the whole gang fits inside, in a domain not wider than its span.
     whole: bool,
 }
 
 impl<'c> Placeability<'c> {
     /// For this cluster.
     pub fn new(cluster: &'c Cluster) -> Self {
-        Self { cluster }
+        Self { cluster, shapes: shapes(cluster) }
     }
 
-    /// The first of the rules V2, V3, V7, V8, V9 without which the option would still have a placement; `None` if it
-    /// has one.
+    /// The first of the rules V2, V3, V7, V8, V9 that, judged together with those before it, leaves the option no
+    /// placement; `None` if it has one.
     pub fn obstacle(&self, option: &JobOption) -> Option<Code> {
         let all = Judged { span: true, resources: true, uplinks: true };
-        let store_suffices = self.cluster.storage.is_none_or(|storage| option.read <= storage);
-        if store_suffices && self.fits(option, all) {
-            return None;
+        if self.fits(option, all) {
+            let store_suffices = self.cluster.storage.is_none_or(|storage| option.read <= storage);
+            return if store_suffices { None } else { Some(Code::V9) };
         }
         let relaxed = [
             (Code::V2, Judged { span: false, resources: false, uplinks: false }),
             (Code::V3, Judged { span: true, resources: false, uplinks: false }),
             (Code::V7, Judged { span: true, resources: true, uplinks: false }),
-            (Code::V8, all),
         ];
         let broken = relaxed.into_iter().find(|&(_, judged)| !self.fits(option, judged));
-        Some(broken.map_or(Code::V9, |(code, _)| code))
+        Some(broken.map_or(Code::V8, |(code, _)| code))
     }
 
     fn fits(&self, option: &JobOption, judged: Judged) -> bool {
         if !self.cluster.memory_fits(option) {
             return false;
         }
-        let topology = &self.cluster.topology;
-        let span = if judged.span { option.span } else { Rank(u16::MAX) };
-        let mut rooms: Table<DomainId, Room> = Table::filled(Room::default(), topology.domains().len());
-        let mut sums: Table<DomainId, u32> = Table::filled(0, topology.domains().len());
-        for &id in topology.by_width().iter().filter(|&&id| topology.domain(id).rank > Rank::GPU) {
-            let domain = topology.domain(id);
-            if domain.rank > span && domain.rank > Rank::NODE {
-                return false;
-            }
-            let room = match domain.kind {
-                DomainKind::Island(node, _) => {
-                    let right_type = self.cluster.nodes[node].gpu_type == option.gpu_type;
-                    let size = if right_type { u32::try_from(domain.gpus.len()).unwrap_or(u32::MAX) } else { 0 };
-                    Room { part: size, whole: size >= option.gpus.0 }
-                }
-                DomainKind::Node(node) => {
-                    let most = if judged.resources { self.most_by_resources(option, node) } else { u32::MAX };
-                    let whole = (rooms[id].whole || sums[id] >= option.gpus.0) && most >= option.gpus.0;
-                    Room { part: sums[id].min(most), whole }
-                }
-                DomainKind::Switch(_) | DomainKind::Gpu(_) => {
-                    Room { part: sums[id], whole: rooms[id].whole || sums[id] >= option.gpus.0 }
-                }
-            };
-            let room = if judged.uplinks { self.through_uplink(option, id, room) } else { room };
-            if room.whole && domain.rank <= span && self.reads_reach(option, id, judged) {
-                return true;
-            }
-            if let Some(parent) = domain.parent {
-                let part = room.part.min(option.gpus.0 - 1);
-                sums[parent] = sums[parent].saturating_add(part);
-                rooms[parent].whole |= room.whole;
-            }
+        let mut rooms: Vec<Room> = Vec::with_capacity(self.shapes.len());
+        for shape in &self.shapes {
+            let room = room(option, judged, shape, &rooms);
+            rooms.push(room);
         }
-        false
+        rooms.last().is_some_and(|root| root.whole)
     }
+}
 
-    fn most_by_resources(&self, option: &JobOption, node: NodeId) -> u32 {
-        let resources = &self.cluster.nodes[node].resources;
-        let limits = option.per_gpu.iter().filter(|(_, need)| need.0 > 0).filter_map(|&(resource, need)| {
-            resources[resource].map(|capacity| u32::try_from(capacity.0 / need.0).unwrap_or(u32::MAX))
-        });
-        limits.min().unwrap_or(u32::MAX)
+/// The different domains of a cluster, children before parents.
+fn shapes(cluster: &Cluster) -> Vec<Shape> {
+    let topology = &cluster.topology;
+    let mut below: Table<DomainId, BTreeMap<usize, u32>> = Table::filled(BTreeMap::new(), topology.domains().len());
+    let mut known: BTreeMap<Shape, usize> = BTreeMap::new();
+    for &id in topology.by_width() {
+        let domain = topology.domain(id);
+        let content = match domain.kind {
+            DomainKind::Gpu(_) => continue,
+            DomainKind::Island(node, _) => Content::Island(cluster.nodes[node].gpu_type, count(domain.gpus.len())),
+            DomainKind::Node(node) => Content::Node(resources(cluster, node)),
+            DomainKind::Switch(_) => Content::Switch,
+        };
+        let below_this = std::mem::take(&mut below[id]).into_iter().collect();
+        let shape = Shape { rank: domain.rank, uplink: domain.uplink, content, below: below_this };
+        let next = known.len();
+        let position = *known.entry(shape).or_insert(next);
+        if let Some(parent) = domain.parent {
+            *below[parent].entry(position).or_default() += 1;
+        }
     }
+    let mut shapes: Vec<_> = known.into_iter().map(|(shape, position)| (position, shape)).collect();
+    shapes.sort_unstable_by_key(|&(position, _)| position);
+    shapes.into_iter().map(|(_, shape)| shape).collect()
+}
 
-    /// What of `room` the domain's uplink lets through.
-    fn through_uplink(&self, option: &JobOption, id: DomainId, room: Room) -> Room {
-        let Some(uplink) = self.cluster.topology.domain(id).uplink else { return room };
-        Room { part: room.part.min(most_through(option, uplink)), whole: room.whole && option.read <= uplink }
-    }
+fn resources(cluster: &Cluster, node: NodeId) -> Vec<Option<Thousandths>> {
+    cluster.nodes[node].resources.values().copied().collect()
+}
 
-    /// Whether every uplink above the domain carries the gang's reads.
-    fn reads_reach(&self, option: &JobOption, id: DomainId, judged: Judged) -> bool {
-        let topology = &self.cluster.topology;
-        !judged.uplinks
-            || topology.ancestors(id).all(|at| topology.domain(at).uplink.is_none_or(|uplink| option.read <= uplink))
+/// What a domain of this shape can take, given what those below can.
+fn room(option: &JobOption, judged: Judged, shape: &Shape, rooms: &[Room]) -> Room {
+    let GpuCount(gang) = option.gpus;
+    let below = shape.below.iter().map(|&(position, times)| (rooms[position], times));
+    let sum = below.clone().fold(0_u32, |sum, (room, times)| sum.saturating_add(room.part.saturating_mul(times)));
+    let whole_below = below.into_iter().any(|(room, _)| room.whole);
+    let within_span = !judged.span || shape.rank <= option.span;
+    let (most, whole) = match &shape.content {
+        Content::Island(kind, size) => {
+            let most = if *kind == option.gpu_type { *size } else { 0 };
+            (most, most >= gang)
+        }
+        Content::Node(resources) => {
+            let most = if judged.resources { most_by_resources(option, resources) } else { u32::MAX };
+            (sum.min(most), most >= gang && (whole_below || (within_span && sum >= gang)))
+        }
+        Content::Switch => (sum, whole_below || (within_span && sum >= gang)),
+    };
+    let part = most.min(gang - 1);
+    match shape.uplink.filter(|_| judged.uplinks) {
+        Some(uplink) => Room { part: part.min(most_through(option, uplink)), whole: whole && option.read <= uplink },
+        None => Room { part, whole },
     }
+}
+
+fn most_by_resources(option: &JobOption, resources: &[Option<Thousandths>]) -> u32 {
+    let limits = option.per_gpu.iter().filter(|(_, need)| need.0 > 0).filter_map(|&(resource, need)| {
+        let capacity = resources.get(resource.position()).copied().flatten()?;
+        Some(u32::try_from(capacity.0 / need.0).unwrap_or(u32::MAX))
+    });
+    limits.min().unwrap_or(u32::MAX)
 }
 
 /// The most GPUs of a proper part of the gang whose ring and reads fit through `uplink`.
@@ -133,4 +170,8 @@ fn most_through(option: &JobOption, uplink: KilobytesPerSecond) -> u32 {
     // ceil(read k / g) <= spare  <=>  k <= spare g / read, since spare is an integer.
     let most = i128::from(spare.0) * i128::from(gang) / i128::from(option.read.0);
     u32::try_from(most).unwrap_or(u32::MAX).min(gang - 1)
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

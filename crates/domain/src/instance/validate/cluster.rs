@@ -15,6 +15,8 @@ use crate::units::{GpuCount, Milliwatts};
 
 /// More GPUs than any cluster this is meant for; guards memory against a slip of the pen.
 const MAX_GPUS: i64 = 1_000_000;
+/// More resources than any cluster distinguishes; guards memory, since every node has a place for each.
+const MAX_RESOURCES: usize = 64;
 
 /// Validates the cluster; `None` if it is too broken to judge jobs by.
 pub(super) fn cluster(collector: &mut Collector, file: &ClusterFile) -> Option<Cluster> {
@@ -26,18 +28,17 @@ pub(super) fn cluster(collector: &mut Collector, file: &ClusterFile) -> Option<C
     }
     let gpu_types = gpu_types(collector, file);
     let types = names(collector, "cluster.gpu_types", file.gpu_types.iter().map(|kind| kind.id.as_str()));
-    let resources: BTreeSet<&String> = file.nodes.iter().flat_map(|node| node.resources.keys()).collect();
-    let resources: Table<ResourceId, String> = resources.into_iter().cloned().collect();
-    let (nodes, gpus) = nodes(collector, file, &types, &resources);
+    let resources = resources(collector, file);
+    let (nodes, gpus) = nodes(collector, file, &types, &gpu_types, &resources);
     let switches = switches(collector, file);
     let storage = collector.optional("cluster.storage_gb_s", file.storage_gb_s, Collector::gigabytes_per_second);
     let power_cap = collector.power_steps("cluster.power_cap_w", file.power_cap_w.as_ref());
     let foreign = collector.power_steps("cluster.foreign_w", file.foreign_w.as_ref());
-    let domains = tree::domains(collector, file);
+    let tree = tree::tree(collector, file);
     if collector.problems.len() > before {
         return None;
     }
-    let topology = Topology::new(domains);
+    let topology = Topology::new(tree.domains(file));
     let levels = file.levels.clone();
     Some(Cluster { gpu_types, levels, switches, nodes, gpus, resources, topology, storage, power_cap, foreign })
 }
@@ -63,10 +64,20 @@ fn switches(collector: &mut Collector, file: &ClusterFile) -> Table<SwitchId, Sw
     file.switches.iter().enumerate().map(convert).collect()
 }
 
+fn resources(collector: &mut Collector, file: &ClusterFile) -> Table<ResourceId, String> {
+    let resources: BTreeSet<&String> = file.nodes.iter().flat_map(|node| node.resources.keys()).collect();
+    if resources.len() > MAX_RESOURCES {
+        let message = format!("{} different `resources` exceed the limit of {MAX_RESOURCES}.", resources.len());
+        collector.problem(Code::I02, "cluster.nodes", message);
+    }
+    resources.into_iter().take(MAX_RESOURCES).cloned().collect()
+}
+
 fn nodes(
     collector: &mut Collector,
     file: &ClusterFile,
     types: &BTreeMap<&str, usize>,
+    gpu_types: &Table<GpuTypeId, GpuType>,
     resources: &Table<ResourceId, String>,
 ) -> (Table<NodeId, Node>, Table<GpuId, Gpu>) {
     let mut nodes = Table::new();
@@ -75,19 +86,18 @@ fn nodes(
         let place = format!("cluster.nodes[{position}]");
         let total = i64::try_from(gpus.len()).unwrap_or(i64::MAX);
         let count = gpu_count(collector, &place, node.gpus, MAX_GPUS - total);
-        let Some(&kind) = types.get(node.gpu_type.as_str()) else {
+        let kind = types.get(node.gpu_type.as_str()).copied();
+        if kind.is_none() {
             let message = format!("there is no GPU type `{}`.", node.gpu_type);
             collector.problem(Code::I06, format!("{place}.gpu_type"), message);
-            continue;
-        };
+        }
+        let gpu_type = GpuTypeId::from_position(kind.unwrap_or(0));
+        let gpu_idle = gpu_types.get(gpu_type).map_or(Milliwatts::ZERO, |kind| kind.idle);
         let first_gpu = GpuId::from_position(gpus.len());
         let id = NodeId::from_position(nodes.len());
-        let unavailable = unavailable(collector, &place, node);
-        for (index, unavailable) in (0..count.0).zip(unavailable) {
+        for (index, unavailable) in (0..).zip(unavailable(collector, &place, node, count)) {
             gpus.push(Gpu { node: id, index, unavailable: union(unavailable) });
         }
-        let idle = file.gpu_types[kind].idle_w;
-        let gpu_idle = idle.scaled(3).and_then(|idle| i64::try_from(idle).ok()).unwrap_or(0);
         let base = collector.watts(&format!("{place}.base_w"), node.base_w);
         let capacity = |resource: &String| {
             let value = node.resources.get(resource)?;
@@ -95,11 +105,11 @@ fn nodes(
         };
         nodes.push(Node {
             id: node.id.clone(),
-            gpu_type: GpuTypeId::from_position(kind),
+            gpu_type,
             gpus: count,
             first_gpu,
             base,
-            idle: base + Milliwatts(gpu_idle.saturating_mul(i64::from(count.0))),
+            idle: base + gpu_idle.times(count),
             power: node.power,
             resources: resources.values().map(capacity).collect(),
             wake: collector.joules(&format!("{place}.wake_j"), node.wake_j),
@@ -125,9 +135,8 @@ fn gpu_count(collector: &mut Collector, place: &str, count: i64, left: i64) -> G
 }
 
 /// The unavailable intervals of each GPU of a node.
-fn unavailable(collector: &mut Collector, place: &str, node: &NodeFile) -> Vec<Vec<Interval>> {
-    let count = usize::try_from(node.gpus.clamp(0, MAX_GPUS)).unwrap_or(0);
-    let mut intervals = vec![Vec::new(); count];
+fn unavailable(collector: &mut Collector, place: &str, node: &NodeFile, count: GpuCount) -> Vec<Vec<Interval>> {
+    let mut intervals = vec![Vec::new(); count.0 as usize];
     for (position, entry) in node.unavailable.iter().enumerate() {
         let place = format!("{place}.unavailable[{position}]");
         let interval = Interval::new(
@@ -137,20 +146,19 @@ fn unavailable(collector: &mut Collector, place: &str, node: &NodeFile) -> Vec<V
         if entry.from >= entry.to && entry.from >= 0 {
             let message = format!("[{}, {}] is no interval: from must be below to.", entry.from, entry.to);
             collector.problem(Code::I18, &place, message);
-            continue;
         }
-        match &entry.gpus {
-            None => intervals.iter_mut().for_each(|list| list.push(interval)),
-            Some(indices) => {
-                for &index in indices {
-                    match usize::try_from(index).ok().and_then(|index| intervals.get_mut(index)) {
-                        Some(list) => list.push(interval),
-                        None => {
-                            let message = format!("there is no GPU {index}, the node has {}.", node.gpus);
-                            collector.problem(Code::I18, format!("{place}[2]"), message);
-                        }
-                    }
-                }
+        let Some(indices) = &entry.gpus else {
+            for list in &mut intervals {
+                list.push(interval);
+            }
+            continue;
+        };
+        for &index in indices {
+            if node.gpus >= 1 && !(0..node.gpus).contains(&index) {
+                let message = format!("there is no GPU {index}, the node has {}.", node.gpus);
+                collector.problem(Code::I18, format!("{place}[2]"), message);
+            } else if let Some(list) = usize::try_from(index).ok().and_then(|index| intervals.get_mut(index)) {
+                list.push(interval);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Validates the jobs and their options.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
@@ -8,7 +8,7 @@ use petgraph::graph::DiGraph;
 use super::names;
 use super::numbers::Collector;
 use crate::codes::Code;
-use crate::format::{FixedFile, JobFile, OptionFile};
+use crate::format::{ClusterFile, FixedFile, JobFile, OptionFile};
 use crate::ids::{GpuId, GpuTypeId, Id, JobId, OptionId, ResourceId, Table};
 use crate::instance::{Cluster, Job, JobOption, MAX_TICK, Placeability};
 use crate::problem::Warning;
@@ -16,19 +16,38 @@ use crate::schedule::Placement;
 use crate::topology::Rank;
 use crate::units::{GpuCount, Ticks};
 
+/// More jobs than any plan this is meant for; keeps sums over all jobs in range.
+const MAX_JOBS: usize = 1_000_000;
+
 /// What names in jobs can refer to.
 struct Known<'c> {
-    cluster: &'c Cluster,
     gpu_types: BTreeMap<&'c str, GpuTypeId>,
     spans: BTreeMap<&'c str, Rank>,
+    /// What more there is to judge by if the cluster is sound.
+    sound: Option<Sound<'c>>,
+}
+
+struct Sound<'c> {
+    cluster: &'c Cluster,
+    placeability: Placeability<'c>,
     resources: BTreeMap<&'c str, ResourceId>,
     gpus: BTreeMap<String, GpuId>,
 }
 
 /// Validates all jobs; the result is meaningful only if no problem was found.
-pub(super) fn jobs(collector: &mut Collector, files: &[JobFile], cluster: &Cluster) -> Table<JobId, Job> {
+///
+/// Without a sound `cluster` the jobs are judged by themselves and by the names in its `file`.
+pub(super) fn jobs(
+    collector: &mut Collector,
+    files: &[JobFile],
+    file: &ClusterFile,
+    cluster: Option<&Cluster>,
+) -> Table<JobId, Job> {
+    if files.len() > MAX_JOBS {
+        collector.problem(Code::I02, "jobs", format!("{} jobs exceed the limit of {MAX_JOBS}.", files.len()));
+    }
     let ids = names(collector, "jobs", files.iter().map(|job| job.id.as_str()));
-    let known = Known::new(cluster);
+    let known = Known::new(file, cluster);
     let convert = |(position, job)| known.job(collector, &format!("jobs[{position}]"), job, &ids);
     let jobs: Table<JobId, Job> = files.iter().enumerate().map(convert).collect();
     cycles(collector, &jobs);
@@ -36,14 +55,19 @@ pub(super) fn jobs(collector: &mut Collector, files: &[JobFile], cluster: &Clust
 }
 
 impl<'c> Known<'c> {
-    fn new(cluster: &'c Cluster) -> Self {
-        let levels = cluster.levels.iter().zip(0..).map(|(level, position)| (level.as_str(), Rank::level(position)));
+    fn new(file: &'c ClusterFile, cluster: Option<&'c Cluster>) -> Self {
+        let types = file.gpu_types.iter().enumerate();
+        let levels = (0..u16::MAX - Rank::NODE.0).zip(&file.levels);
+        let levels = levels.map(|(position, level)| (level.as_str(), Rank::level(position)));
         Self {
-            cluster,
-            gpu_types: cluster.gpu_types.iter().map(|(id, kind)| (kind.id.as_str(), id)).collect(),
+            gpu_types: types.map(|(position, kind)| (kind.id.as_str(), GpuTypeId::from_position(position))).collect(),
             spans: [("island", Rank::ISLAND), ("node", Rank::NODE)].into_iter().chain(levels).collect(),
-            resources: cluster.resources.iter().map(|(id, name)| (name.as_str(), id)).collect(),
-            gpus: cluster.gpu_names(),
+            sound: cluster.map(|cluster| Sound {
+                cluster,
+                placeability: Placeability::new(cluster),
+                resources: cluster.resources.iter().map(|(id, name)| (name.as_str(), id)).collect(),
+                gpus: cluster.gpu_names(),
+            }),
         }
     }
 
@@ -55,25 +79,31 @@ impl<'c> Known<'c> {
         let options = file.options.iter().enumerate();
         let options: Vec<_> =
             options.map(|(p, option)| self.option(collector, &format!("{place}.options[{p}]"), option)).collect();
-        let sound = collector.problems.len() == before;
+        let sound = self.sound.as_ref().filter(|_| collector.problems.len() == before);
         let mut options: Table<OptionId, JobOption> = options.into_iter().flatten().collect();
-        if sound {
-            self.placeable(collector, place, &file.id, &mut options);
+        if let Some(sound) = sound {
+            sound.placeable(collector, place, &file.id, &mut options);
         }
         let mut after = Vec::new();
         for (position, name) in file.after.iter().enumerate() {
-            match ids.get(name.as_str()) {
-                Some(&job) => after.push(JobId::from_position(job)),
-                None => {
-                    let message = format!("there is no job `{name}`.");
-                    collector.problem(Code::I06, format!("{place}.after[{position}]"), message);
-                }
+            if let Some(&job) = ids.get(name.as_str()) {
+                after.push(JobId::from_position(job));
+            } else {
+                let message = format!("there is no job `{name}`.");
+                collector.problem(Code::I06, format!("{place}.after[{position}]"), message);
             }
         }
         after.sort_unstable();
         after.dedup();
-        let requested = option_index(collector, &format!("{place}.requested"), file.requested, file.options.len());
-        let fixed = file.fixed.as_ref().filter(|_| sound);
+        let count = file.options.len();
+        let requested = option_index(collector, &format!("{place}.requested"), file.requested, count);
+        let fixed = file.fixed.as_ref().map(|file| {
+            let place = format!("{place}.fixed");
+            let before = collector.problems.len();
+            let option = fixed_numbers(collector, &place, file, count);
+            let sound = sound.filter(|_| collector.problems.len() == before);
+            sound.map(|sound| sound.fixed(collector, &place, file, (option, &options[option])))
+        });
         Job {
             id: file.id.clone(),
             release: collector.ticks(&format!("{place}.release"), file.release),
@@ -82,12 +112,21 @@ impl<'c> Known<'c> {
             weight: collector.weight(&format!("{place}.weight"), file.weight),
             after,
             requested,
-            fixed: fixed.and_then(|fixed| self.fixed(collector, &format!("{place}.fixed"), fixed, &options)),
+            fixed: fixed.flatten(),
             options,
             user: file.user.clone(),
             workload: file.workload.clone(),
             command: file.command.clone(),
         }
+    }
+
+    /// The names of spans, narrow to wide; of many the first.
+    fn span_names(&self) -> String {
+        const SHOWN: usize = 8;
+        let by_rank: BTreeMap<Rank, &str> = self.spans.iter().map(|(&name, &rank)| (rank, name)).collect();
+        let more = if by_rank.len() > SHOWN { ", ..." } else { "" };
+        let shown: Vec<_> = by_rank.into_values().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        shown.join(", ") + more
     }
 
     fn option(&self, collector: &mut Collector, place: &str, file: &OptionFile) -> Option<JobOption> {
@@ -98,8 +137,7 @@ impl<'c> Known<'c> {
         }
         let span = self.spans.get(file.span.as_str());
         if span.is_none() {
-            let known: Vec<_> = self.spans.keys().copied().collect();
-            let message = format!("`{}` is none of {}.", file.span, known.join(", "));
+            let message = format!("there is no span `{}`: only {}.", file.span, self.span_names());
             collector.problem(Code::I06, at("span"), message);
         }
         let power = collector.watts(&at("power_w"), file.power_w);
@@ -107,7 +145,8 @@ impl<'c> Known<'c> {
         for (name, need) in &file.per_gpu {
             let need = collector.thousandths(&at(&format!("per_gpu.{name}")), *need);
             // A resource that no node lists is unlimited everywhere.
-            per_gpu.extend(self.resources.get(name.as_str()).map(|&resource| (resource, need)));
+            let resource = self.sound.as_ref().and_then(|sound| sound.resources.get(name.as_str()));
+            per_gpu.extend(resource.map(|&resource| (resource, need)));
         }
         for (field, clock) in [("sm_mhz", file.point.sm_mhz), ("mem_mhz", file.point.mem_mhz)] {
             if let Some(clock) = clock {
@@ -138,10 +177,12 @@ impl<'c> Known<'c> {
             placeable: true,
         })
     }
+}
 
+impl Sound<'_> {
+    /// Marks options that have no placement; a job must have another.
     fn placeable(&self, collector: &mut Collector, place: &str, id: &str, options: &mut Table<OptionId, JobOption>) {
-        let placeability = Placeability::new(self.cluster);
-        let obstacles: Vec<_> = options.values().map(|option| placeability.obstacle(option)).collect();
+        let obstacles: Vec<_> = options.values().map(|option| self.placeability.obstacle(option)).collect();
         let none_left = obstacles.iter().all(Option::is_some);
         for ((position, option), obstacle) in options.values_mut().enumerate().zip(&obstacles) {
             let Some(rule) = obstacle else { continue };
@@ -152,27 +193,22 @@ impl<'c> Known<'c> {
             }
         }
         if none_left && !obstacles.is_empty() {
-            let mut rules: Vec<_> = obstacles.iter().flatten().map(|rule| rule.id()).collect();
-            rules.dedup();
+            let rules: BTreeSet<_> = obstacles.into_iter().flatten().collect();
+            let rules: Vec<_> = rules.into_iter().map(Code::id).collect();
             let message =
                 format!("job `{id}` cannot run on the empty cluster with any option, by rule {}.", rules.join(", "));
             collector.problem(Code::I15, format!("{place}.options"), message);
         }
     }
 
+    /// The placement of a fixed job, which must not break V2.
     fn fixed(
         &self,
         collector: &mut Collector,
         place: &str,
         file: &FixedFile,
-        options: &Table<OptionId, JobOption>,
-    ) -> Option<Placement> {
-        let before = collector.problems.len();
-        let option = option_index(collector, &format!("{place}.option"), file.option, options.len());
-        if !(-MAX_TICK..=MAX_TICK).contains(&file.start) {
-            let message = format!("{} is not in {}..={MAX_TICK}.", file.start, -MAX_TICK);
-            collector.problem(Code::I02, format!("{place}.start"), message);
-        }
+        (id, option): (OptionId, &JobOption),
+    ) -> Placement {
         let gpu_place = format!("{place}.gpus");
         let mut gpus = Vec::new();
         for name in &file.gpus {
@@ -185,21 +221,29 @@ impl<'c> Known<'c> {
         if gpus.windows(2).any(|pair| pair[0] == pair[1]) {
             collector.problem(Code::I17, &gpu_place, "a GPU is named twice.");
         }
-        if let Some(option) = options.get(option).filter(|_| collector.problems.len() == before) {
-            if gpus.len() != option.gpus.0 as usize {
-                let message = format!("{} GPUs for a gang of {}.", gpus.len(), option.gpus);
-                collector.problem(Code::I17, &gpu_place, message);
-            }
-            if gpus.iter().any(|&gpu| self.cluster.type_of(gpu) != option.gpu_type) {
-                let kind = &self.cluster.gpu_types[option.gpu_type].id;
-                collector.problem(Code::I17, &gpu_place, format!("a GPU is not of type `{kind}`."));
-            }
-            if !self.cluster.memory_fits(option) {
-                collector.problem(Code::I17, place, "the option needs more memory than its GPU type has.");
-            }
+        if file.gpus.len() != option.gpus.0 as usize {
+            let message = format!("{} GPUs for a gang of {}.", file.gpus.len(), option.gpus);
+            collector.problem(Code::I17, &gpu_place, message);
         }
-        Some(Placement { option, start: Ticks(file.start), gpus })
+        if let Some(&gpu) = gpus.iter().find(|&&gpu| self.cluster.type_of(gpu) != option.gpu_type) {
+            let kind = &self.cluster.gpu_types[option.gpu_type].id;
+            let message = format!("`{}` is not of type `{kind}`.", self.cluster.gpu_name(gpu));
+            collector.problem(Code::I17, &gpu_place, message);
+        }
+        if !self.cluster.memory_fits(option) {
+            collector.problem(Code::I17, place, "the option needs more memory than its GPU type has.");
+        }
+        Placement { option: id, start: Ticks(file.start), gpus }
     }
+}
+
+/// Judges what of a fixed job can be judged without a cluster; returns its option.
+fn fixed_numbers(collector: &mut Collector, place: &str, file: &FixedFile, options: usize) -> OptionId {
+    if !(-MAX_TICK..=MAX_TICK).contains(&file.start) {
+        let message = format!("{} is not between {} and {MAX_TICK}.", file.start, -MAX_TICK);
+        collector.problem(Code::I02, format!("{place}.start"), message);
+    }
+    option_index(collector, &format!("{place}.option"), file.option, options)
 }
 
 fn option_index(collector: &mut Collector, place: &str, index: i64, count: usize) -> OptionId {

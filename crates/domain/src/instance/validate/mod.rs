@@ -28,12 +28,10 @@ pub(super) fn instance(file: &InstanceFile) -> Result<ReadInstance, Problems> {
     let tariff = file.tariff.as_ref().map(|steps| collector.tariff("tariff", steps));
     let energy_budget = collector.optional("energy_budget_j", file.energy_budget_j, Collector::joules);
     let objective = objective(&mut collector, &file.objective, tariff.is_some());
-    // Jobs refer to the cluster: without a sound one there is nothing to judge them by.
-    let Some(mut cluster) = cluster else { return Err(Problems(collector.problems)) };
-    let jobs = jobs::jobs(&mut collector, &file.jobs, &cluster);
-    if !collector.problems.is_empty() {
+    let jobs = jobs::jobs(&mut collector, &file.jobs, &file.cluster, cluster.as_ref());
+    let Some(mut cluster) = cluster.filter(|_| collector.problems.is_empty()) else {
         return Err(Problems(collector.problems));
-    }
+    };
     for job in jobs.values() {
         if let Some(fixed) = &job.fixed {
             let runs_through_0 = fixed.start < Ticks(0) && fixed.start + job.options[fixed.option].ticks > Ticks(0);

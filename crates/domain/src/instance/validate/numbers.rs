@@ -1,15 +1,22 @@
 //! Collects problems while numbers of the file become integers of the right unit.
 
+use std::ops::RangeInclusive;
+
 use crate::codes::Code;
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, excerpt};
 use crate::format::{StepFile, StepsFile};
 use crate::instance::MAX_TICK;
 use crate::problem::{Problem, Warning};
 use crate::steps::Steps;
 use crate::units::{KilobytesPerSecond, Mebibytes, MicrosPerKwh, Millijoules, Milliwatts, Thousandths, Ticks};
 
-/// Largest power in W, bandwidth in GB/s, resource amount and price.
+// The limits keep sums over a whole cluster, 10^6 GPUs and 10^6 jobs, within 64 bits (power, traffic) and 128 bits
+// (energy), whatever a plan does.
+
+/// Largest power in W, resource amount and price.
 const LARGEST: i128 = 1_000_000_000;
+/// Largest bandwidth in GB/s.
+const LARGEST_BANDWIDTH: i128 = 1_000_000;
 /// Largest energy in J.
 const LARGEST_ENERGY: i128 = 1_000_000_000_000_000_000_000;
 /// Largest weight.
@@ -42,7 +49,7 @@ impl Collector {
         if (least..=MAX_TICK).contains(&value) {
             return value;
         }
-        self.problem(Code::I02, place, format!("{value} is not in {least}..={MAX_TICK}."));
+        self.problem(Code::I02, place, format!("{value} is not between {least} and {MAX_TICK}."));
         least
     }
 
@@ -52,31 +59,32 @@ impl Collector {
 
     pub fn memory(&mut self, place: &str, value: i64) -> Mebibytes {
         if !(0..=LARGEST_MEMORY).contains(&value) {
-            self.problem(Code::I02, place, format!("{value} MiB is not in 0..={LARGEST_MEMORY}."));
+            self.problem(Code::I02, place, format!("{value} MiB is not between 0 and {LARGEST_MEMORY}."));
         }
         Mebibytes(value)
     }
 
     pub fn watts(&mut self, place: &str, value: Decimal) -> Milliwatts {
-        Milliwatts(self.amount(place, value, 3, "W"))
+        Milliwatts(self.amount(place, value, 3, LARGEST, " W"))
     }
 
     pub fn gigabytes_per_second(&mut self, place: &str, value: Decimal) -> KilobytesPerSecond {
-        KilobytesPerSecond(self.amount(place, value, 6, "GB/s"))
+        KilobytesPerSecond(self.amount(place, value, 6, LARGEST_BANDWIDTH, " GB/s"))
     }
 
     pub fn thousandths(&mut self, place: &str, value: Decimal) -> Thousandths {
-        Thousandths(self.amount(place, value, 3, "units"))
+        Thousandths(self.amount(place, value, 3, LARGEST, ""))
     }
 
     pub fn joules(&mut self, place: &str, value: Decimal) -> Millijoules {
-        Millijoules(self.scaled(place, value, 3, 0..=LARGEST_ENERGY, "J"))
+        Millijoules(self.scaled(place, value, 3, 0..=LARGEST_ENERGY, " J"))
     }
 
     pub fn weight(&mut self, place: &str, value: Decimal) -> f64 {
         let weight = value.to_f64();
         if value.is_negative() || !weight.is_finite() || weight > LARGEST_WEIGHT {
-            self.problem(Code::I02, place, format!("the weight {value} is not in 0..={LARGEST_WEIGHT:e}."));
+            let value = excerpt(&value.to_string());
+            self.problem(Code::I02, place, format!("the weight {value} is not between 0 and {LARGEST_WEIGHT:e}."));
             return 0.0;
         }
         weight
@@ -105,7 +113,7 @@ impl Collector {
             self.problem(Code::I12, place, "the first step of a tariff must be at tick 0.");
         }
         self.steps(place, steps, |collector, place, value| {
-            let price = collector.scaled(place, value, 6, -LARGEST..=LARGEST, "per kWh");
+            let price = collector.scaled(place, value, 6, -LARGEST..=LARGEST, " per kWh");
             MicrosPerKwh(i64::try_from(price).unwrap_or(0))
         })
     }
@@ -130,30 +138,24 @@ impl Collector {
         Steps::new(steps.iter().enumerate().map(convert_step).collect())
     }
 
-    fn amount(&mut self, place: &str, value: Decimal, decimals: u32, unit: &str) -> i64 {
-        i64::try_from(self.scaled(place, value, decimals, 0..=LARGEST, unit)).unwrap_or(0)
+    fn amount(&mut self, place: &str, value: Decimal, decimals: u32, largest: i128, unit: &str) -> i64 {
+        i64::try_from(self.scaled(place, value, decimals, 0..=largest, unit)).unwrap_or(0)
     }
 
-    fn scaled(
-        &mut self,
-        place: &str,
-        value: Decimal,
-        decimals: u32,
-        range: std::ops::RangeInclusive<i128>,
-        unit: &str,
-    ) -> i128 {
+    /// The integer `value` x 10^`decimals`; 0 if `value` has more decimals or lies outside `range`.
+    fn scaled(&mut self, place: &str, value: Decimal, decimals: u32, range: RangeInclusive<i128>, unit: &str) -> i128 {
         let scale = 10_i128.pow(decimals);
-        match value.scaled(decimals) {
-            None => {
-                self.problem(Code::I03, place, format!("{value} {unit} has more than {decimals} decimals."));
-                0
-            }
-            Some(scaled) if scaled < range.start() * scale || scaled > range.end() * scale => {
-                let message = format!("{value} {unit} is not in {}..={}.", range.start(), range.end());
-                self.problem(Code::I02, place, message);
-                0
-            }
-            Some(scaled) => scaled,
+        let allowed = range.start() * scale..=range.end() * scale;
+        if let Some(scaled) = value.scaled(decimals).filter(|scaled| allowed.contains(scaled)) {
+            return scaled;
         }
+        let written = excerpt(&value.to_string());
+        if value.decimals() > decimals {
+            self.problem(Code::I03, place, format!("{written}{unit} has more than {decimals} decimals."));
+        } else {
+            let (least, most) = (range.start(), range.end());
+            self.problem(Code::I02, place, format!("{written}{unit} is not between {least} and {most}."));
+        }
+        0
     }
 }

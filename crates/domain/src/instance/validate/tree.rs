@@ -1,5 +1,6 @@
 //! Validates the tree of switches, nodes and islands and lists its domains, parents before children.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use petgraph::algo::tarjan_scc;
@@ -15,9 +16,18 @@ use crate::units::KilobytesPerSecond;
 
 type Names<'f> = BTreeMap<&'f str, usize>;
 
-/// The domains of the tree; meaningless if problems were found.
-pub(super) fn domains(collector: &mut Collector, file: &ClusterFile) -> Vec<NewDomain> {
-    let before = collector.problems.len();
+/// More levels than any network has; guards memory, since every level lists the GPUs below it.
+const MAX_LEVELS: usize = 64;
+
+/// The tree as the file states it.
+pub(super) struct Tree<'f> {
+    levels: BTreeMap<&'f str, Rank>,
+    switches: Names<'f>,
+    uplinks: Uplinks,
+}
+
+/// Validates the tree.
+pub(super) fn tree<'f>(collector: &mut Collector, file: &'f ClusterFile) -> Tree<'f> {
     let levels = levels(collector, file);
     let switches = names(collector, "cluster.switches", file.switches.iter().map(|switch| switch.id.as_str()));
     names(collector, "cluster.nodes", file.nodes.iter().map(|node| node.id.as_str()));
@@ -27,28 +37,28 @@ pub(super) fn domains(collector: &mut Collector, file: &ClusterFile) -> Vec<NewD
     for (position, node) in file.nodes.iter().enumerate() {
         islands(collector, &format!("cluster.nodes[{position}].islands"), node);
     }
-    let uplinks = uplinks(collector, file);
-    if collector.problems.len() > before {
-        return Vec::new();
-    }
-    list(file, &levels, &switches, &uplinks)
+    Tree { levels, switches, uplinks: uplinks(collector, file) }
 }
 
-fn levels<'f>(collector: &mut Collector, file: &'f ClusterFile) -> Names<'f> {
+fn levels<'f>(collector: &mut Collector, file: &'f ClusterFile) -> BTreeMap<&'f str, Rank> {
+    if file.levels.len() > MAX_LEVELS {
+        let message = format!("{} levels exceed the limit of {MAX_LEVELS}.", file.levels.len());
+        collector.problem(Code::I02, "cluster.levels", message);
+    }
     let mut levels = BTreeMap::new();
-    for (position, level) in file.levels.iter().enumerate() {
+    for (position, level) in (0..).zip(file.levels.iter().take(MAX_LEVELS)) {
         let place = format!("cluster.levels[{position}]");
         collector.id(&place, level);
         if ["gpu", "island", "node"].contains(&level.as_str()) {
             collector.problem(Code::I07, place, format!("`{level}` is reserved."));
-        } else if levels.insert(level.as_str(), position).is_some() {
+        } else if levels.insert(level.as_str(), Rank::level(position)).is_some() {
             collector.problem(Code::I07, place, format!("`{level}` is used twice."));
         }
     }
     levels
 }
 
-fn switch_levels(collector: &mut Collector, file: &ClusterFile, levels: &Names<'_>, switches: &Names<'_>) {
+fn switch_levels(collector: &mut Collector, file: &ClusterFile, levels: &BTreeMap<&str, Rank>, switches: &Names<'_>) {
     for (position, switch) in file.switches.iter().enumerate() {
         let place = format!("cluster.switches[{position}]");
         let Some(level) = levels.get(switch.level.as_str()) else {
@@ -84,14 +94,14 @@ fn roots(collector: &mut Collector, file: &ClusterFile, switches: &Names<'_>) {
             _ => {}
         }
     }
-    let roots: Vec<_> = file.switches.iter().filter(|switch| switch.parent.is_none()).collect();
+    let roots: Vec<_> = file.switches.iter().enumerate().filter(|(_, switch)| switch.parent.is_none()).collect();
     if !file.switches.is_empty() && roots.len() != 1 {
-        let ids: Vec<_> = roots.iter().map(|switch| switch.id.as_str()).collect();
-        let message = format!("exactly one switch must be without parent, found {} ({}).", ids.len(), ids.join(", "));
+        let ids: Vec<_> = roots.iter().map(|(_, switch)| format!("`{}`", switch.id)).collect();
+        let found = if ids.is_empty() { "none is".to_owned() } else { format!("{} are", ids.join(", ")) };
+        let message = format!("exactly one switch must be without parent, {found}.");
         collector.problem(Code::I08, "cluster.switches", message);
     }
-    let root_switch = file.switches.iter().position(|switch| switch.parent.is_none() && switch.uplink_gb_s.is_some());
-    if let Some(position) = root_switch {
+    for (position, _) in roots.iter().filter(|(_, switch)| switch.uplink_gb_s.is_some()) {
         collector.problem(Code::I10, format!("cluster.switches[{position}].uplink_gb_s"), "the root has no uplink.");
     }
     if let [NodeFile { parent: None, uplink_gb_s: Some(_), .. }] = file.nodes.as_slice() {
@@ -117,13 +127,13 @@ fn cycles(collector: &mut Collector, file: &ClusterFile, switches: &Names<'_>) {
 }
 
 fn islands(collector: &mut Collector, place: &str, node: &NodeFile) {
-    let Some(islands) = &node.islands else { return };
+    // A number of GPUs below 1 is a problem of its own.
+    let Some(islands) = node.islands.as_ref().filter(|_| node.gpus >= 1) else { return };
     let mut listed: Vec<i64> = islands.iter().flatten().copied().collect();
     listed.sort_unstable();
-    let complete =
-        listed.len() as i64 == node.gpus && listed.iter().zip(0..).all(|(&index, expected)| index == expected);
+    let complete = i64::try_from(listed.len()) == Ok(node.gpus) && (0..node.gpus).eq(listed);
     if !complete {
-        let message = format!("every index from 0 to {} must be listed exactly once.", node.gpus - 1);
+        let message = format!("each index of the {} GPUs, from 0, must be listed exactly once.", node.gpus);
         collector.problem(Code::I11, place, message);
     }
 }
@@ -148,45 +158,66 @@ fn uplinks(collector: &mut Collector, file: &ClusterFile) -> Uplinks {
     Uplinks { switches, nodes, islands }
 }
 
-/// Lists the domains: switches wide to narrow, then each node with its islands, then all GPUs in file order.
-fn list(file: &ClusterFile, levels: &Names<'_>, switches: &Names<'_>, uplinks: &Uplinks) -> Vec<NewDomain> {
-    let mut domains = Vec::new();
-    let mut order: Vec<usize> = (0..file.switches.len()).collect();
-    order.sort_by_key(|&position| std::cmp::Reverse(levels[file.switches[position].level.as_str()]));
-    let mut switch_domains = vec![DomainId::from_position(0); order.len()];
-    for position in order {
-        let switch = &file.switches[position];
-        switch_domains[position] = DomainId::from_position(domains.len());
-        domains.push(NewDomain {
-            kind: DomainKind::Switch(SwitchId::from_position(position)),
-            rank: Rank::level(u16::try_from(levels[switch.level.as_str()]).unwrap_or(u16::MAX - 3)),
-            parent: switch.parent.as_deref().map(|name| switch_domains[switches[name]]),
-            uplink: uplinks.switches[position],
-        });
+impl Tree<'_> {
+    /// Lists the domains: switches wide to narrow, then each node with its islands, then all GPUs in file order.
+    ///
+    /// Meaningful only for a cluster in which no problem was found.
+    pub(super) fn domains(&self, file: &ClusterFile) -> Vec<NewDomain> {
+        let mut domains = Vec::new();
+        let switches = self.switch_domains(file, &mut domains);
+        let mut islands_of_gpus = Vec::new();
+        for (position, node) in file.nodes.iter().enumerate() {
+            let parent = node.parent.as_deref().map(|name| switches[self.switches[name]]);
+            islands_of_gpus.extend(self.node_domains(position, node, parent, &mut domains));
+        }
+        for (position, island) in islands_of_gpus.into_iter().enumerate() {
+            let kind = DomainKind::Gpu(GpuId::from_position(position));
+            domains.push(NewDomain { kind, rank: Rank::GPU, parent: Some(island), uplink: None });
+        }
+        domains
     }
-    let mut gpus = Vec::new();
-    for (position, node) in file.nodes.iter().enumerate() {
+
+    /// Adds the switches; returns the domain of each, in file order.
+    fn switch_domains(&self, file: &ClusterFile, domains: &mut Vec<NewDomain>) -> Vec<DomainId> {
+        let mut order: Vec<usize> = (0..file.switches.len()).collect();
+        order.sort_by_key(|&position| Reverse(self.levels[file.switches[position].level.as_str()]));
+        let mut ids = vec![DomainId::from_position(0); order.len()];
+        for position in order {
+            let switch = &file.switches[position];
+            ids[position] = DomainId::from_position(domains.len());
+            domains.push(NewDomain {
+                kind: DomainKind::Switch(SwitchId::from_position(position)),
+                rank: self.levels[switch.level.as_str()],
+                parent: switch.parent.as_deref().map(|name| ids[self.switches[name]]),
+                uplink: self.uplinks.switches[position],
+            });
+        }
+        ids
+    }
+
+    /// Adds a node and its islands; returns the island of each GPU.
+    fn node_domains(
+        &self,
+        position: usize,
+        node: &NodeFile,
+        parent: Option<DomainId>,
+        domains: &mut Vec<NewDomain>,
+    ) -> Vec<DomainId> {
         let id = NodeId::from_position(position);
         let node_domain = DomainId::from_position(domains.len());
-        let parent = node.parent.as_deref().map(|name| switch_domains[switches[name]]);
-        let uplink = uplinks.nodes[position];
+        let uplink = self.uplinks.nodes[position];
         domains.push(NewDomain { kind: DomainKind::Node(id), rank: Rank::NODE, parent, uplink });
         let one_island = || vec![(0..node.gpus).collect()];
         let islands = node.islands.clone().unwrap_or_else(one_island);
-        let mut of_node = vec![node_domain; usize::try_from(node.gpus).unwrap_or(0)];
-        for (island, indices) in islands.iter().enumerate() {
-            for &index in indices {
-                of_node[usize::try_from(index).unwrap_or(0)] = DomainId::from_position(domains.len());
+        let mut of_gpus = vec![node_domain; usize::try_from(node.gpus).unwrap_or(0)];
+        for (island, indices) in (0..).zip(islands) {
+            for index in indices {
+                of_gpus[usize::try_from(index).unwrap_or(0)] = DomainId::from_position(domains.len());
             }
-            let kind = DomainKind::Island(id, u32::try_from(island).unwrap_or(u32::MAX));
-            let (parent, uplink) = (Some(node_domain), uplinks.islands[position]);
+            let kind = DomainKind::Island(id, island);
+            let (parent, uplink) = (Some(node_domain), self.uplinks.islands[position]);
             domains.push(NewDomain { kind, rank: Rank::ISLAND, parent, uplink });
         }
-        gpus.extend(of_node);
+        of_gpus
     }
-    for (position, island) in gpus.into_iter().enumerate() {
-        let kind = DomainKind::Gpu(GpuId::from_position(position));
-        domains.push(NewDomain { kind, rank: Rank::GPU, parent: Some(island), uplink: None });
-    }
-    domains
 }

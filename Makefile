@@ -1,0 +1,54 @@
+# `make demo` and `make test` work on a fresh machine: they install what the build needs and say how to get Rust.
+# One profile (release) throughout: HiGHS takes minutes to compile and is built once per profile.
+
+RATS := target/release/rats
+DEMO := instances/demo/testbed.json
+DEMO_SECONDS ?= 60
+
+.PHONY: demo test docs bench best-known deps build fmt clippy
+
+demo: build ## Solves the shipped instance, checks the plan and explains one job of it.
+	$(RATS) info $(DEMO)
+	$(RATS) solve $(DEMO) --time-limit $(DEMO_SECONDS) -o target/demo-plan.json
+	$(RATS) check $(DEMO) target/demo-plan.json
+
+test: deps ## Everything that must hold before a change lands.
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo test --release --workspace
+	cargo bench --workspace --no-run
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+	$(MAKE) smoke
+
+.PHONY: smoke
+smoke: build ## The pipeline from instance to checked plan, through the real program.
+	$(RATS) solve instances/tiny/04-bridge-the-short-gap.json --solver milp -o target/smoke-plan.json
+	$(RATS) check instances/tiny/04-bridge-the-short-gap.json target/smoke-plan.json
+	$(RATS) solve instances/tiny/23-infeasible-cap-meets-chains.json; test $$? -eq 1
+	$(RATS) export instances/tiny/04-bridge-the-short-gap.json --format mps -o target/smoke.mps
+
+docs: build ## Writes the generated documents: code index and JSON Schemas.
+	$(RATS) schema codes > docs/codes.md
+	$(RATS) schema instance > docs/schema/instance.schema.json
+	$(RATS) schema plan > docs/schema/plan.schema.json
+
+best-known: build ## Records the optima of the tiny instances, through the checker.
+	$(RATS) record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
+
+bench: deps ## Measures; compare ratios within one run.
+	cargo bench --workspace
+
+build: deps
+	cargo build --release --workspace
+
+deps: ## What compiling HiGHS needs: cmake, a C++ compiler and libclang.
+	@command -v cargo >/dev/null || { echo "Rust is missing: see https://rustup.rs, then run make again." >&2; exit 2; }
+	@if command -v cmake >/dev/null && command -v c++ >/dev/null && \
+	    { ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib64/libclang*.so* 2>/dev/null | grep -v cpp | grep -q . \
+	      || [ -n "$$LIBCLANG_PATH" ] || [ "$$(uname)" = Darwin ]; }; then :; \
+	elif command -v apt-get >/dev/null; then \
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq cmake g++ libclang-dev; \
+	else \
+	  echo "cmake, a C++ compiler or libclang is missing: install them with your package manager, then run make again." >&2; exit 2; \
+	fi

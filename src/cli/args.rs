@@ -1,0 +1,293 @@
+//! The arguments of every command, with the help that teaches them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Plan deep-learning training jobs on a GPU cluster for the least energy, money or time.
+#[derive(Debug, Parser)]
+#[command(name = "rats", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "\
+To begin with:
+  rats info small.json                      what is in the instance
+  rats solve small.json -o plan.json        make a plan
+  rats check small.json plan.json           have it judged
+  rats explain small.json plan.json job-3   why one job runs as it does
+
+Exit codes: 0 done, 1 a valid run with a negative answer, 2 wrong input or environment.
+Codes such as I06 or V4 are listed by `rats schema codes`.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what is in an instance.
+    #[command(after_help = "Example:\n  rats info small.json --jobs")]
+    Info(InfoArgs),
+    /// Make a plan.
+    #[command(after_help = "\
+Examples:
+  rats solve small.json -o plan.json
+  rats solve small.json --solver milp --time-limit 600 --gap 0.01 -o plan.json
+  rats solve small.json --warm-start yesterday.json --json | jq .gap
+  rats solve small.json -o - | rats check small.json -
+
+Ctrl-C keeps the best plan so far; a second one ends at once.
+Exit code 0 with a plan, 1 if there is provably none or none was found.")]
+    Solve(SolveArgs),
+    /// Judge a plan by every rule of its instance and say what it is worth.
+    #[command(
+        after_help = "Example:\n  rats check small.json plan.json\n\nExit code 0 if the plan is valid, 1 if not."
+    )]
+    Check(CheckArgs),
+    /// Print a proven lower bound on the objective of every plan, without solving.
+    #[command(after_help = "Example:\n  rats bound small.json\n\nExit code 1 if the instance is proved infeasible.")]
+    Bound(BoundArgs),
+    /// Put plans of one instance side by side.
+    #[command(after_help = "Example:\n  rats compare small.json fifo.json best.json")]
+    Compare(CompareArgs),
+    /// Say why one job runs as it does, and what else it could do.
+    #[command(after_help = "\
+Example:
+  rats explain small.json plan.json job-3
+
+Every other job keeps its option, GPUs and start; the job asked about is moved and the plan checked again.")]
+    Explain(ExplainArgs),
+    /// Write the instance as a mixed-integer program for another solver.
+    #[command(after_help = "Example:\n  rats export small.json --format mps -o small.mps")]
+    Export(ExportArgs),
+    /// Solve instances and keep the best values in a registry.
+    #[command(after_help = "\
+Example:
+  rats record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
+
+An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
+    Record(RecordArgs),
+    /// Print the JSON Schema of a format, or the index of all codes.
+    #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
+    Schema(SchemaArgs),
+    /// List the solvers.
+    #[command(after_help = "Example:\n  rats solvers")]
+    Solvers(SolversArgs),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:\n  rats completions bash > ~/.local/share/bash-completion/completions/rats")]
+    Completions(CompletionsArgs),
+}
+
+/// Of `rats info`.
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// List every job.
+    #[arg(long)]
+    pub jobs: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats solve`.
+#[derive(Debug, Args)]
+pub struct SolveArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// The method; see `rats solvers`.
+    #[arg(long, value_name = "ID", default_value = "auto")]
+    pub solver: String,
+    /// Where to write the plan, `-` for standard output instead of the summary.
+    #[arg(short, long, value_name = "PLAN")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON document; it holds the plan unless that is written to a file.
+    #[arg(long)]
+    pub json: bool,
+    /// Most time to take, in seconds.
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    pub time_limit: Duration,
+    /// Most iterations of methods that iterate; makes a run repeatable whatever the machine.
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<u64>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Threads to use; all if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Relative gap at which the plan is good enough, such as 0.01.
+    #[arg(long, value_name = "G", value_parser = share)]
+    pub gap: Option<f64>,
+    /// A valid plan to start from.
+    #[arg(long, value_name = "PLAN")]
+    pub warm_start: Option<PathBuf>,
+    /// Refuse a warm start that was made for another file (W1).
+    #[arg(long)]
+    pub strict: bool,
+    /// No live line on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Of `rats check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// The plan file.
+    pub plan: PathBuf,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// A plan that was made for another file (W1) is an error.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Of `rats bound`.
+#[derive(Debug, Args)]
+pub struct BoundArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// The plan files; differences are to the first.
+    #[arg(required = true, value_name = "PLAN")]
+    pub plans: Vec<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// The plan file; the plan must be valid.
+    pub plan: PathBuf,
+    /// Name of the job.
+    pub job: String,
+    /// Most plans to check.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub checks: usize,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// The format.
+    #[arg(long, value_enum)]
+    pub format: ModelFormat,
+    /// Where to write it; standard output if not given.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A format of mixed-integer programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelFormat {
+    /// Free MPS.
+    Mps,
+    /// CPLEX LP.
+    Lp,
+}
+
+/// Of `rats record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The instance files.
+    #[arg(required = true)]
+    pub instances: Vec<PathBuf>,
+    /// The registry, a TOML file; made if it does not exist.
+    #[arg(long, value_name = "FILE")]
+    pub into: PathBuf,
+    /// The method; see `rats solvers`.
+    #[arg(long, value_name = "ID", default_value = "auto")]
+    pub solver: String,
+    /// Most time to take for each instance, in seconds; none if left out.
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub time_limit: Option<Duration>,
+}
+
+/// Of `rats schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// What to print.
+    #[arg(value_enum)]
+    pub what: SchemaOf,
+}
+
+/// What `rats schema` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// JSON Schema of instances.
+    Instance,
+    /// JSON Schema of plans.
+    Plan,
+    /// The index of all codes, in Markdown.
+    Codes,
+}
+
+/// Of `rats solvers`.
+#[derive(Debug, Args)]
+pub struct SolversArgs {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("must be from 0 to 1, such as 0.01".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("rats {}", command.get_name())), "{}", command.get_name());
+        }
+    }
+}

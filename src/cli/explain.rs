@@ -1,0 +1,298 @@
+//! `rats explain`: why one job runs as it does.
+
+use std::fmt::Write as _;
+
+use rats_domain::check::Violation;
+use rats_domain::codes::Code;
+use rats_domain::format::PointFile;
+use rats_domain::ids::{GpuId, Id, OptionId};
+use rats_domain::instance::Instance;
+use rats_domain::problem::{Problem, Problems};
+use rats_domain::schedule::Placement;
+use serde::Serialize;
+
+use super::Answer;
+use super::args::ExplainArgs;
+use crate::document::{BrokenRule, counts, counts_text, json};
+use crate::explain::{Explanation, Move, MoveKind, Verdict, explain};
+use crate::report::{Align, duration, kwh, signed, table};
+
+#[derive(Serialize)]
+struct Document {
+    job: String,
+    fixed: bool,
+    runs: Runs,
+    earlier: EarlierPart,
+    moves: Vec<MovePart>,
+    alternatives: Vec<AlternativePart>,
+    checks: usize,
+    capped: bool,
+}
+
+#[derive(Serialize)]
+struct Runs {
+    option: usize,
+    gpu_type: String,
+    point: PointFile,
+    start: i64,
+    end: i64,
+    gpus: Vec<String>,
+    power_w: f64,
+    energy_j: f64,
+}
+
+#[derive(Serialize)]
+struct VerdictPart {
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    violations: Vec<BrokenRule>,
+}
+
+#[derive(Serialize)]
+struct EarlierPart {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_from: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictPart>,
+}
+
+#[derive(Serialize)]
+struct MovePart {
+    change: &'static str,
+    option: usize,
+    start: i64,
+    gpus: Vec<String>,
+    verdict: VerdictPart,
+}
+
+#[derive(Serialize)]
+struct AlternativePart {
+    runs: Option<Runs>,
+    option: usize,
+    verdict: Option<VerdictPart>,
+}
+
+pub(super) fn run(args: &ExplainArgs) -> Result<Answer, Problems> {
+    let instance = super::instance(&args.instance)?;
+    let (report, _) = super::judged(&instance, &args.plan, false)?;
+    super::warn(&report.warnings);
+    let plan = report.into_checked().map_err(|violations| super::needs_valid(&args.plan, &violations))?;
+    let unknown = || Problem::new(Code::U07, &args.job, "there is no such job.");
+    let job = instance.job_named(&args.job).ok_or_else(unknown)?;
+    let answer = explain(&instance, &plan, job, args.checks).ok_or_else(unknown)?;
+    Ok(Answer::done(if args.json { json(&document(&instance, &answer)) } else { text(&instance, &answer) }))
+}
+
+fn document(instance: &Instance, answer: &Explanation) -> Document {
+    let job = &instance.jobs[answer.job];
+    let part = |change: &Move| MovePart {
+        change: word(change.kind),
+        option: change.placement.option.position(),
+        start: change.placement.start.0,
+        gpus: names(instance, &change.placement.gpus),
+        verdict: (&change.verdict).into(),
+    };
+    let alternatives = answer.alternatives.iter().map(|alternative| {
+        let found = match (&alternative.best, &alternative.nearest) {
+            (Some((placement, difference)), _) => Some((placement, Verdict::Allowed(*difference))),
+            (None, Some((placement, violations))) => Some((placement, Verdict::Forbidden(violations.clone()))),
+            (None, None) => None,
+        };
+        AlternativePart {
+            option: alternative.option.position(),
+            runs: found.as_ref().map(|(placement, _)| Runs::of(instance, answer, placement)),
+            verdict: found.as_ref().map(|(_, verdict)| verdict.into()),
+        }
+    });
+    Document {
+        job: job.id.clone(),
+        fixed: job.fixed.is_some(),
+        runs: Runs::of(instance, answer, &answer.placement),
+        earlier: EarlierPart {
+            free_from: answer.earlier.free_from.map(|tick| tick.0),
+            start: answer.earlier.obstacle.as_ref().map(|(tick, _)| tick.0),
+            verdict: answer.earlier.obstacle.as_ref().map(|(_, verdict)| verdict.into()),
+        },
+        moves: answer.moves.iter().map(part).collect(),
+        alternatives: alternatives.collect(),
+        checks: answer.checks,
+        capped: answer.capped,
+    }
+}
+
+impl Runs {
+    fn of(instance: &Instance, answer: &Explanation, placement: &Placement) -> Self {
+        let option = instance.option(answer.job, placement.option);
+        Self {
+            option: placement.option.position(),
+            gpu_type: instance.cluster.gpu_types[option.gpu_type].id.clone(),
+            point: option.point,
+            start: placement.start.0,
+            end: placement.end(instance, answer.job).0,
+            gpus: names(instance, &placement.gpus),
+            power_w: option.power.watts(),
+            energy_j: option.power.over(option.ticks, instance.tick).joules(),
+        }
+    }
+}
+
+impl From<&Verdict> for VerdictPart {
+    fn from(verdict: &Verdict) -> Self {
+        let violations: &[Violation] = match verdict {
+            Verdict::Allowed(_) => &[],
+            Verdict::Forbidden(violations) => violations,
+        };
+        let difference = verdict.difference();
+        Self { allowed: difference.is_some(), difference, violations: violations.iter().map(Into::into).collect() }
+    }
+}
+
+fn text(instance: &Instance, answer: &Explanation) -> String {
+    let mut text = head(instance, answer);
+    if instance.jobs[answer.job].fixed.is_some() {
+        text.push_str("\nThe job is fixed: option, start and GPUs are part of the instance.\n");
+        return text;
+    }
+    let _ = write!(text, "\nWhy not earlier\n  {}\n", why_not_earlier(instance, answer));
+    text.push_str("\nSingle changes, all else as planned\n");
+    let rows: Vec<_> = answer
+        .moves
+        .iter()
+        .map(|change| {
+            let what = match change.kind {
+                MoveKind::Earlier | MoveKind::Later => format!("start at {}", change.placement.start),
+                MoveKind::Option => format!("option {}", describe(instance, answer, change.placement.option)),
+                MoveKind::Place => "other GPUs".to_owned(),
+            };
+            vec![format!("  {what}"), place(instance, &change.placement.gpus), outcome(&change.verdict)]
+        })
+        .collect();
+    text.push_str(&table(&rows, &[Align::Left]));
+    text.push_str("\nThe best that each option allows, all else as planned\n");
+    text.push_str(&alternatives(instance, answer));
+    let _ = write!(text, "\n{} plans checked", answer.checks);
+    text.push_str(if answer.capped { "; there was more to check, see --checks.\n" } else { ".\n" });
+    text
+}
+
+fn head(instance: &Instance, answer: &Explanation) -> String {
+    let placement = &answer.placement;
+    let option = instance.option(answer.job, placement.option);
+    let end = placement.end(instance, answer.job);
+    let rows = [
+        ("job", instance.jobs[answer.job].id.clone()),
+        ("runs", format!("option {}", describe(instance, answer, placement.option))),
+        ("ticks", format!("[{}, {end}), {}", placement.start, duration(option.ticks, instance.tick))),
+        ("GPUs", names(instance, &placement.gpus).join(", ")),
+        (
+            "energy",
+            format!("{} in its gang, {} on average", kwh(option.power.over(option.ticks, instance.tick)), option.power),
+        ),
+    ];
+    let rows: Vec<_> = rows.into_iter().map(|(name, fact)| vec![name.to_owned(), fact]).collect();
+    table(&rows, &[Align::Left])
+}
+
+fn why_not_earlier(instance: &Instance, answer: &Explanation) -> String {
+    let job = &instance.jobs[answer.job];
+    let free = match answer.earlier.free_from {
+        Some(tick) => format!("It could start at any tick from {tick} on for the same objective or less. "),
+        None => String::new(),
+    };
+    let obstacle = match &answer.earlier.obstacle {
+        None if answer.placement.start <= job.release => "It starts at its release.".to_owned(),
+        None => String::new(),
+        Some((tick, Verdict::Allowed(difference))) => {
+            format!("A start at {tick} is allowed but changes the objective by {}.", signed(*difference))
+        }
+        Some((tick, Verdict::Forbidden(violations))) => {
+            let messages: Vec<_> = violations.iter().map(|rule| format!("{}: {}", rule.code, rule.message)).collect();
+            format!("A start at {tick} is forbidden. {}.", messages.join(". "))
+        }
+    };
+    format!("{free}{obstacle}").trim_end().to_owned()
+}
+
+fn alternatives(instance: &Instance, answer: &Explanation) -> String {
+    let mut rows = vec![["  OPTION", "TICKS", "GANG", "START", "WHERE", "OBJECTIVE"].map(str::to_owned).to_vec()];
+    let mut needs = String::new();
+    for alternative in &answer.alternatives {
+        let option = instance.option(answer.job, alternative.option);
+        let mut name = format!("  {}", describe(instance, answer, alternative.option));
+        if alternative.option == answer.placement.option {
+            name.push_str(" (as now)");
+        }
+        let found = match (&alternative.best, &alternative.nearest) {
+            (Some((placement, difference)), _) => Some((placement, signed(*difference))),
+            (None, Some((placement, violations))) => {
+                let messages: Vec<_> =
+                    violations.iter().map(|rule| format!("{}: {}", rule.code, rule.message)).collect();
+                let _ = writeln!(needs, "  option {} is forbidden. {}.", alternative.option, messages.join(". "));
+                Some((placement, format!("forbidden ({})", counts_text(&counts(violations)))))
+            }
+            (None, None) => None,
+        };
+        let mut row = vec![name, option.ticks.to_string(), kwh(option.power.over(option.ticks, instance.tick))];
+        match found {
+            Some((placement, objective)) => {
+                row.extend([placement.start.to_string(), place(instance, &placement.gpus), objective]);
+            }
+            None => row.extend(["-", "-", "no other placement"].map(str::to_owned)),
+        }
+        rows.push(row);
+    }
+    format!("{}{needs}", table(&rows, &[Align::Left]))
+}
+
+fn outcome(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Allowed(difference) => format!("allowed, objective {}", signed(*difference)),
+        Verdict::Forbidden(violations) => {
+            let first = violations.first().map_or("", |rule| rule.message.as_str());
+            format!("forbidden ({}): {first}", counts_text(&counts(violations)))
+        }
+    }
+}
+
+/// `1: 2 x A100 at 1200 MHz`.
+fn describe(instance: &Instance, answer: &Explanation, id: OptionId) -> String {
+    let option = instance.option(answer.job, id);
+    let mut text = format!("{id}: {} x {}", option.gpus, instance.cluster.gpu_types[option.gpu_type].id);
+    let PointFile { sm_mhz, mem_mhz, power_limit_w } = option.point;
+    let point = [
+        sm_mhz.map(|clock| format!("SM {clock} MHz")),
+        mem_mhz.map(|clock| format!("memory {clock} MHz")),
+        power_limit_w.map(|limit| format!("limit {limit} W")),
+    ];
+    let point: Vec<_> = point.into_iter().flatten().collect();
+    if !point.is_empty() {
+        let _ = write!(text, " at {}", point.join(", "));
+    }
+    text
+}
+
+fn names(instance: &Instance, gpus: &[GpuId]) -> Vec<String> {
+    gpus.iter().map(|&gpu| instance.cluster.gpu_name(gpu)).collect()
+}
+
+/// The first GPU and the number of others.
+fn place(instance: &Instance, gpus: &[GpuId]) -> String {
+    match gpus {
+        [] => "-".to_owned(),
+        [only] => instance.cluster.gpu_name(*only),
+        [first, rest @ ..] => format!("{} and {} more", instance.cluster.gpu_name(*first), rest.len()),
+    }
+}
+
+fn word(kind: MoveKind) -> &'static str {
+    match kind {
+        MoveKind::Earlier => "earlier",
+        MoveKind::Later => "later",
+        MoveKind::Option => "option",
+        MoveKind::Place => "place",
+    }
+}
