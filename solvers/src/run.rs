@@ -4,7 +4,7 @@ use rats_domain::check::{CheckedPlan, Violation, check_schedule};
 use rats_domain::instance::Instance;
 use rats_domain::objective::gap;
 use rats_domain::schedule::Schedule;
-use rats_domain::solver::{Control, Outcome, Request, Solver, Stop};
+use rats_domain::solver::{Control, Outcome, Progress, Request, Solver, Stop};
 
 use crate::bounds;
 use crate::left_shift::left_shift;
@@ -88,6 +88,7 @@ pub fn run(
         return Err(SolverFault::Refused(reason));
     }
     let cheap = bounds::lower_bound(instance).value;
+    control.progress(Progress { incumbent: None, bound: Some(cheap) });
     match solver.solve(instance, request, control) {
         Outcome::Optimal { schedule, bound } => with_plan(solver, instance, request, schedule, bound.max(cheap), None),
         Outcome::Feasible { schedule, bound, stop } => {

@@ -24,6 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Feasibility tolerance of rows and integers; coefficients are in W, GB/s and GPUs, right-hand sides exact to 1e-6.
 const TOLERANCE: f64 = 1e-9;
 
+/// Non-zeros above which probing takes longer than it saves: minutes on programs of a few thousand columns.
+const PROBING_LIMIT: usize = 100_000;
+/// `HiGHS` presolve rules 15 (probing), 16 (enumeration) and 20 (dual-fix probing), as bits.
+const NO_PROBING: i32 = 1 << 15 | 1 << 16 | 1 << 20;
+
 /// What is asked beside the program.
 pub(super) struct Asked {
     pub presolve: bool,
@@ -134,6 +139,9 @@ impl Job {
         model.try_set_option("threads", threads).ok()?;
         model.try_set_option("parallel", if threads > 1 { "on" } else { "off" }).ok()?;
         model.try_set_option("presolve", if self.presolve { "on" } else { "off" }).ok()?;
+        if self.program.nonzeros() > PROBING_LIMIT {
+            model.try_set_option("presolve_rule_off", NO_PROBING).ok()?;
+        }
         model.try_set_option("mip_rel_gap", self.gap).ok()?;
         model.try_set_option("mip_abs_gap", 0.0).ok()?;
         for name in ["mip_feasibility_tolerance", "primal_feasibility_tolerance", "dual_feasibility_tolerance"] {

@@ -307,8 +307,8 @@ fn cap(instance: &Instance, built: &mut Built, place: &Place<'_>) {
     }
 }
 
-/// The column that says whether a node is powered in a tick.
-fn powered_column(instance: &Instance, power: &PowerColumns, node: NodeId, tick: usize) -> Option<ColumnId> {
+/// The column that says whether a node is powered in a tick; none where power does not matter.
+pub(super) fn powered_column(instance: &Instance, power: &PowerColumns, node: NodeId, tick: usize) -> Option<ColumnId> {
     match instance.cluster.nodes[node].power {
         PowerMode::Sleep => power.on[node].as_ref().map(|on| on[tick]),
         PowerMode::AlwaysOn => power.active.as_ref().map(|active| active[tick]),

@@ -9,6 +9,7 @@ use rats_domain::units::Ticks;
 
 use super::build::{Built, Start};
 use super::linear::{ColumnId, Sense};
+use super::power;
 use crate::demand::{Shared, capacity, demands};
 
 /// The terms of rows that are indexed by something and a tick.
@@ -18,7 +19,7 @@ type Indexed<K> = BTreeMap<(K, i64), Vec<(ColumnId, f64)>>;
 pub(super) fn all(instance: &Instance, built: &mut Built) {
     one_start(instance, built);
     precedence(instance, built);
-    cells(built);
+    cells(instance, built);
     shared(instance, built);
 }
 
@@ -70,8 +71,11 @@ fn between(built: &mut Built, before: JobId, after: JobId) {
     }
 }
 
-/// V6: no cell is overdrawn.
-fn cells(built: &mut Built) {
+/// V6: no cell is overdrawn, and an unpowered one gives nothing.
+///
+/// The second half follows from other rows for whole numbers; for fractions it makes a node pay for every GPU-tick that
+/// it gives (the energetic bound).
+fn cells(instance: &Instance, built: &mut Built) {
     let mut terms: Indexed<usize> = BTreeMap::new();
     for start in &built.starts {
         for &(cell, count) in &built.placings[start.placing].pattern.0 {
@@ -80,9 +84,14 @@ fn cells(built: &mut Built) {
             }
         }
     }
-    for ((cell, tick), terms) in terms {
+    for ((cell, tick), mut terms) in terms {
         let size = built.cells[cell].gpus.len() as f64;
-        built.program.row(format!("gpus_c{cell}_t{tick}"), terms, Sense::AtMost, size);
+        let powered = usize::try_from(tick)
+            .ok()
+            .and_then(|tick| power::powered_column(instance, &built.power, built.cells[cell].node, tick));
+        terms.extend(powered.map(|column| (column, -size)));
+        let limit = if powered.is_some() { 0.0 } else { size };
+        built.program.row(format!("gpus_c{cell}_t{tick}"), terms, Sense::AtMost, limit);
     }
 }
 
