@@ -9,5 +9,6 @@ pub mod clock;
 pub mod control;
 pub mod document;
 pub mod explain;
+pub mod fabric;
 pub mod io;
 pub mod report;

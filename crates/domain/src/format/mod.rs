@@ -1,11 +1,15 @@
 //! File formats: the JSON documents as serde types, and the reader that names what is wrong with one.
 
+mod fabric;
+mod gpu;
 mod instance;
 mod plan;
 mod read;
 mod scan;
 mod steps;
 
+pub use fabric::{DomainFile, FabricFile, LinkFile, StorageFile};
+pub use gpu::{ClockRunFile, ClocksFile, Figure, FigureKind, GpuFile, PowerLimitsFile};
 pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
     TermFile, UnavailableFile,
