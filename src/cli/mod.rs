@@ -11,10 +11,12 @@ mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod import;
 mod info;
 mod schema;
 mod solve;
 mod solvers;
+mod topology;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -75,6 +77,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Compare(args) => compare::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Topology(args) => topology::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -16,8 +16,8 @@
 //! virtual private networks", 1999 (the hose model, which is what a tree of uplinks states).
 
 pub mod flow;
-// host
-// islands
+pub mod host;
+pub mod islands;
 pub mod network;
 pub mod overstate;
 pub mod rates;
