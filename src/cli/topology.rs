@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
 use rats_domain::format::{ClusterFile, GpuTypeFile};
-use rats_domain::problem::{Problem, Problems};
+use rats_domain::problem::Problems;
 use rats_domain::units::KilobytesPerSecond;
 use serde::Serialize;
 
@@ -243,7 +242,9 @@ fn splits(network: &Network, reduction: &Reduction) -> Vec<SplitRow> {
 }
 
 fn text(network: &Network, reduction: &Reduction, args: &ReduceArgs) -> String {
-    let mut rows = vec![["domain", "level", "GPUs", "cut GB/s", "allowed GB/s", "carried GB/s", "ratio"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["domain", "level", "GPUs", "cut GB/s", "allowed GB/s", "carried GB/s", "ratio"].map(String::from).to_vec(),
+    ];
     let splits = splits(network, reduction);
     for row in domains(network, reduction) {
         let split = splits.iter().find(|split| split.domain == row.name);
@@ -259,7 +260,8 @@ fn text(network: &Network, reduction: &Reduction, args: &ReduceArgs) -> String {
         ]);
     }
     let mut text = table(&rows, &[Align::Left, Align::Left, Align::Right]);
-    let worst = reduction.overstatements.iter().map(super::super::fabric::overstate::Overstatement::ratio).fold(1.0, f64::max);
+    let worst =
+        reduction.overstatements.iter().map(super::super::fabric::overstate::Overstatement::ratio).fold(1.0, f64::max);
     text.push_str(&format!(
         "\n{} in {}; used at once, uplinks are overstated by at least a factor of {}\n",
         count(network.gpus, "GPU"),

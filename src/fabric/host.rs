@@ -2,9 +2,7 @@
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{
-    Document, DomainFile, FabricFile, GpuTypeFile, LinkFile, NodeFile, PowerMode, StorageFile,
-};
+use rats_domain::format::{Document, DomainFile, FabricFile, GpuTypeFile, LinkFile, NodeFile, PowerMode, StorageFile};
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::units::KilobytesPerSecond;
 
@@ -43,7 +41,8 @@ const MOST_HOSTS: usize = 4096;
 impl Host {
     /// Adds an inner part; the name is made unique by a number.
     pub fn add(&mut self, kind: &str) -> Part {
-        let number = self.inner.iter().filter(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()) == kind).count();
+        let number =
+            self.inner.iter().filter(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()) == kind).count();
         self.inner.push(format!("{kind}{number}"));
         Part::Inner(self.inner.len() - 1)
     }
@@ -92,7 +91,8 @@ impl Host {
         let missing = |message: &str| Problem::new(Code::T09, "--nic-gb-s", message);
         if self.adapters.is_empty() {
             // Nothing is known of where an adapter would sit: one for the whole host.
-            let rate = figures.nic.ok_or_else(|| missing("the input names no network adapter; give the host's rate."))?;
+            let rate =
+                figures.nic.ok_or_else(|| missing("the input names no network adapter; give the host's rate."))?;
             return Ok(vec![(Part::Hub, rate)]);
         }
         let rate = |&(part, rate): &(Part, Option<KilobytesPerSecond>)| {

@@ -100,7 +100,8 @@ fn splits(children: usize) -> BTreeSet<Vec<bool>> {
     }
     let prefixes = [1, children / 4, children / 2, children * 3 / 4, children - 1];
     let prefixes = prefixes.into_iter().map(|end| (0..children).map(|c| c < end).collect());
-    let digits = (0..usize::BITS - children.leading_zeros()).map(|digit| (0..children).map(move |c| c >> digit & 1 == 0));
+    let digits =
+        (0..usize::BITS - children.leading_zeros()).map(|digit| (0..children).map(move |c| c >> digit & 1 == 0));
     let one_sided = |split: &Vec<bool>| split.iter().any(|side| !side) && split[0];
     prefixes.chain(digits.map(Iterator::collect)).filter(one_sided).collect()
 }

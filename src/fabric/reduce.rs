@@ -44,9 +44,8 @@ pub fn reduce(network: &Network, options: Options) -> Result<Reduction, Problems
     if options.divide {
         divide(network, &overstatements, &mut kept)?;
     }
-    let storage = network.storage.map(|storage| {
-        flow.cut(|terminal| if terminal == storage { Side::From } else { Side::To })
-    });
+    let storage =
+        network.storage.map(|storage| flow.cut(|terminal| if terminal == storage { Side::From } else { Side::To }));
     let mut cluster = cluster(network, &kept);
     cluster.storage_gb_s = storage.map(decimal);
     valid(&cluster)?;

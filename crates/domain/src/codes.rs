@@ -15,6 +15,8 @@ pub enum Family {
     PlanFile,
     /// A description of a network that is to be reduced to a tree.
     Topology,
+    /// Tables of GPU clocks and limits.
+    Catalogue,
     /// A rule that a plan must satisfy.
     Rule,
     /// Something suspicious that stops nothing.
@@ -25,11 +27,12 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
         Self::Topology,
+        Self::Catalogue,
         Self::Rule,
         Self::Warning,
         Self::Command,
@@ -42,6 +45,7 @@ impl Family {
             Self::Instance => "Instance (exit code 2)",
             Self::PlanFile => "Plan file (exit code 2)",
             Self::Topology => "Topology input (exit code 2; unchanged where it is a warning)",
+            Self::Catalogue => "GPU catalogue (exit code 2; unchanged where it is a warning)",
             Self::Rule => "Rules of a plan (violations; exit code 1)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
@@ -122,6 +126,8 @@ codes! {
     T12 Topology "The input is larger than what can be reduced." "Describe a part of it."
     T13 Topology "The input uses something that is not supported." "Describe the network in the format `rats.fabric/1`."
     T14 Topology "The tree allows more traffic at once than the links carry." "Declare the domains between, or divide uplinks with `--divide`."
+    G01 Catalogue "A row of a table of clocks or limits is damaged." "Correct the row; rats skips none."
+    G02 Catalogue "The tables do not say enough about a GPU." "Add its clocks, memory and power limits."
     V1 Rule "Every job appears exactly once with an existing option; fixed jobs are repeated exactly." "Assign each job once."
     V2 Rule "A gang has exactly its number of distinct existing GPUs of the option's type with enough memory." "Choose other GPUs."
     V3 Rule "A gang stays within its span." "Place it in one domain of that level."

@@ -110,7 +110,8 @@ impl Matrix {
         }
         for gpu in 0..self.gpus {
             if total(gpu) > generation.links {
-                let message = format!("GPU {gpu} has {} NVLinks, its generation at most {}.", total(gpu), generation.links);
+                let message =
+                    format!("GPU {gpu} has {} NVLinks, its generation at most {}.", total(gpu), generation.links);
                 problems.push(Problem::new(Code::T11, &place, message));
             }
         }
@@ -126,9 +127,9 @@ impl Matrix {
     fn pcie(&self, host: &mut Host, rate: KilobytesPerSecond, socket: KilobytesPerSecond) {
         let near = |limit: Path| self.paths.iter().filter(move |(_, path)| **path <= limit).map(|(&pair, _)| pair);
         let by_switch = groups(self.gpus, near(Path::Pxb));
-        let same_numa = (0..self.gpus).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| {
-            self.sockets.get(a).is_some_and(|socket| self.sockets.get(b) == Some(socket))
-        });
+        let same_numa = (0..self.gpus)
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .filter(|(a, b)| self.sockets.get(a).is_some_and(|socket| self.sockets.get(b) == Some(socket)));
         let by_socket = groups(self.gpus, near(Path::Node).chain(same_numa));
         let mut sockets = BTreeMap::new();
         let alone = by_socket.iter().all(|&group| group == by_socket[0]);

@@ -145,7 +145,8 @@ impl<'f> Reader<'f> {
             }
             return self.figures.pcie;
         }
-        let rate = rates::transfer_rate(speed).zip(width.parse().ok()).and_then(|(rate, width)| rates::pcie(rate, width));
+        let rate =
+            rates::transfer_rate(speed).zip(width.parse().ok()).and_then(|(rate, width)| rates::pcie(rate, width));
         if rate.is_none() {
             let message = format!("`{}` x `{}` is no PCIe link.", speed.escape_debug(), width.escape_debug());
             self.problems.push(Problem::new(Code::T04, place(node), message));
@@ -201,7 +202,10 @@ impl<'f> Reader<'f> {
                     let rate = KilobytesPerSecond(link.0 * count);
                     pairs.entry((gpu, other)).or_insert((KilobytesPerSecond::ZERO, place(&node))).0 += rate;
                 }
-                None if node.attribute("tclass").is_some_and(|class| class.trim_start_matches("0x").starts_with("06")) => {
+                None if node
+                    .attribute("tclass")
+                    .is_some_and(|class| class.trim_start_matches("0x").starts_with("06")) =>
+                {
                     let host = &mut self.host;
                     let (_, members) =
                         switches.entry(target.to_owned()).or_insert_with(|| (host.add("nvswitch"), Vec::new()));
@@ -219,7 +223,8 @@ impl<'f> Reader<'f> {
 
     fn nvlink_rate(&mut self, node: &Node<'_, '_>) -> Option<(i64, KilobytesPerSecond)> {
         let sm = node.parent().and_then(|gpu| gpu.attribute("sm")).and_then(|sm| sm.parse().ok());
-        let count = node.attribute("count").and_then(|count| count.parse().ok()).filter(|count| (1..1000).contains(count));
+        let count =
+            node.attribute("count").and_then(|count| count.parse().ok()).filter(|count| (1..1000).contains(count));
         match (count, self.figures.nvlink(sm.and_then(rates::nvlink_of_sm))) {
             (Some(count), Ok(generation)) => Some((count, generation.link)),
             (None, _) => {
