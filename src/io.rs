@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use rats_domain::codes::Code;
-use rats_domain::format::{PlanFile, Read, read};
+use rats_domain::format::{GpuFile, PlanFile, Read, read};
 use rats_domain::instance::{Instance, ReadInstance};
 use rats_domain::problem::{Problem, Problems, Warning};
 
@@ -30,6 +30,14 @@ pub fn read_plan(path: &Path) -> Result<Read<PlanFile>, Problems> {
     let mut read = read::<PlanFile>(&bytes(path)?).map_err(|problems| placed(path, problems))?;
     place_warnings(path, &mut read.warnings);
     Ok(read)
+}
+
+/// Reads a kind of GPU; `-` is standard input.
+///
+/// # Errors
+/// Every problem of the file, each with the file in its place.
+pub fn read_gpu(path: &Path) -> Result<GpuFile, Problems> {
+    Ok(read::<GpuFile>(&bytes(path)?).map_err(|problems| placed(path, problems))?.document)
 }
 
 /// Writes a file so that readers see the old or the new content, never a part: a temporary file in the same directory
@@ -77,7 +85,11 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes(path)?).map_err(problem)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
+/// The bytes of a file; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
     let content = if path == Path::new(STANDARD) {
         let mut content = Vec::new();
         io::stdin().lock().read_to_end(&mut content).map(|_| content)

@@ -5,10 +5,12 @@
 
 pub mod baseline;
 pub mod best_known;
+pub mod catalogue;
 pub mod cli;
 pub mod clock;
 pub mod control;
 pub mod document;
 pub mod explain;
+pub mod fabric;
 pub mod io;
 pub mod report;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::import::ImportArgs;
+use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -69,6 +71,12 @@ Example:
 
 An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
     Record(RecordArgs),
+    /// Turn data of others into files of this program.
+    #[command(after_help = "Example:\n  rats import clocks data/gpu-clocks -o instances/gpus")]
+    Import(ImportArgs),
+    /// Describe a network as the tree of an instance.
+    #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
+    Topology(TopologyArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),
@@ -242,6 +250,10 @@ pub enum SchemaOf {
     Instance,
     /// JSON Schema of plans.
     Plan,
+    /// JSON Schema of kinds of GPU.
+    Gpu,
+    /// JSON Schema of networks.
+    Fabric,
     /// The index of all codes, in Markdown.
     Codes,
 }

@@ -11,11 +11,13 @@ mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod import;
 mod info;
 mod record;
 mod schema;
 mod solve;
 mod solvers;
+mod topology;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -79,6 +81,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run_command(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Topology(args) => topology::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

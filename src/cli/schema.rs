@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rats_domain::codes::{Code, Family};
-use rats_domain::format::{InstanceFile, PlanFile};
+use rats_domain::format::{FabricFile, GpuFile, InstanceFile, PlanFile};
 use schemars::schema_for;
 
 use super::args::SchemaOf;
@@ -13,6 +13,8 @@ pub(super) fn text(what: SchemaOf) -> String {
     match what {
         SchemaOf::Instance => json(&schema_for!(InstanceFile)),
         SchemaOf::Plan => json(&schema_for!(PlanFile)),
+        SchemaOf::Gpu => json(&schema_for!(GpuFile)),
+        SchemaOf::Fabric => json(&schema_for!(FabricFile)),
         SchemaOf::Codes => codes(),
     }
 }

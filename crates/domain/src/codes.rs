@@ -13,6 +13,10 @@ pub enum Family {
     Instance,
     /// A rule of a valid plan file.
     PlanFile,
+    /// A description of a network that is to be reduced to a tree.
+    Topology,
+    /// Tables of GPU clocks and limits.
+    Catalogue,
     /// A rule that a plan must satisfy.
     Rule,
     /// Something suspicious that stops nothing.
@@ -23,8 +27,16 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 6] =
-        [Self::Reading, Self::Instance, Self::PlanFile, Self::Rule, Self::Warning, Self::Command];
+    pub const ALL: [Self; 8] = [
+        Self::Reading,
+        Self::Instance,
+        Self::PlanFile,
+        Self::Topology,
+        Self::Catalogue,
+        Self::Rule,
+        Self::Warning,
+        Self::Command,
+    ];
 
     /// A heading for the index.
     pub fn title(self) -> &'static str {
@@ -32,6 +44,8 @@ impl Family {
             Self::Reading => "Reading a file (exit code 2)",
             Self::Instance => "Instance (exit code 2)",
             Self::PlanFile => "Plan file (exit code 2)",
+            Self::Topology => "Topology input (exit code 2; unchanged where it is a warning)",
+            Self::Catalogue => "GPU catalogue (exit code 2; unchanged where it is a warning)",
             Self::Rule => "Rules of a plan (violations; exit code 1)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
@@ -98,6 +112,22 @@ codes! {
     I17 Instance "A fixed job names GPUs that its option cannot have (rule V2)." "Name as many distinct existing GPUs of the option's type as its gang has."
     I18 Instance "An entry of `unavailable` is no interval or names a GPU that the node lacks." "Write [from, to] or [from, to, [indices]] with from < to."
     P01 PlanFile "A start or interval bound lies outside the range of ticks." "Use ticks between -2^31 and 2^31."
+    T01 Topology "A topology file is not of the kind it was taken for." "Look at the place named; choose the kind with `--from`."
+    T02 Topology "A link, member or parent names something that does not exist." "Correct the name or declare the thing."
+    T03 Topology "A name is used twice or cannot be used." "Make names unique; ids are not empty and hold no `/`."
+    T04 Topology "A capacity is missing, zero or no number of GB/s with at most 6 decimals." "Give a capacity above 0 and at most 1000000 GB/s."
+    T05 Topology "Domains or switches contain one another in a cycle." "Break the cycle."
+    T06 Topology "The domains do not form one tree." "Give every host and domain but one exactly one place in a wider domain."
+    T07 Topology "No path of links leads from a domain to the rest." "Add the missing link, or describe the parts as two clusters."
+    T08 Topology "A hostlist expression is wrong." "Write names such as `tux[0-3,7]`."
+    T09 Topology "A figure that the input lacks was not given." "Give it with the option named."
+    T10 Topology "A link joins a thing with itself." "Correct its ends."
+    T11 Topology "The two directions of a link differ, or a GPU has more links than its generation has." "Correct the table, or give the generation with `--nvlink`."
+    T12 Topology "The input is larger than what can be reduced." "Describe a part of it."
+    T13 Topology "The input uses something that is not supported." "Describe the network in the format `rats.fabric/1`."
+    T14 Topology "The tree allows more traffic at once than the links carry." "Declare the domains between, or divide uplinks with `--divide`."
+    G01 Catalogue "A row of a table of clocks or limits is damaged." "Correct the row; rats skips none."
+    G02 Catalogue "The tables do not say enough about a GPU." "Add its clocks, memory and power limits."
     V1 Rule "Every job appears exactly once with an existing option; fixed jobs are repeated exactly." "Assign each job once."
     V2 Rule "A gang has exactly its number of distinct existing GPUs of the option's type with enough memory." "Choose other GPUs."
     V3 Rule "A gang stays within its span." "Place it in one domain of that level."

@@ -1,5 +1,7 @@
 //! File formats: the JSON documents as serde types, and the reader that names what is wrong with one.
 
+mod fabric;
+mod gpu;
 mod instance;
 mod plan;
 mod read;
@@ -7,6 +9,8 @@ mod scan;
 mod steps;
 mod words;
 
+pub use fabric::{DomainFile, FabricFile, LinkFile, StorageFile};
+pub use gpu::{ClockRunFile, ClocksFile, Figure, FigureKind, GpuFile, PowerLimitsFile};
 pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
     TermFile, UnavailableFile,
