@@ -25,4 +25,4 @@ mod run;
 pub mod testing;
 pub mod timetable;
 
-pub use run::{Solved, SolverFault, Status, run};
+pub use run::{PROOF_GAP, Solved, SolverFault, Status, run};

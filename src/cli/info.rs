@@ -228,7 +228,7 @@ fn text(instance: &Instance, document: &Document) -> String {
         [String::new(), format!("{} x {} in {}, {} W idle", kind.gpus, kind.id, count(kind.nodes, "node"), kind.idle_w)]
     }));
     if !cluster.levels.is_empty() {
-        rows.push(["levels".to_owned(), format!("{} ({} switches)", cluster.levels.join(" < "), cluster.switches)]);
+        rows.push(["levels".to_owned(), format!("{} (switches: {})", cluster.levels.join(" < "), cluster.switches)]);
     }
     let label = |position: usize, name: &str| if position == 0 { name.to_owned() } else { String::new() };
     for (position, limit) in document.limits.iter().enumerate() {
@@ -242,7 +242,10 @@ fn text(instance: &Instance, document: &Document) -> String {
     rows.push(["jobs".to_owned(), format!("{} with {}", jobs.count, count(jobs.options, "option"))]);
     rows.push(["gangs asked for".to_owned(), if gangs.is_empty() { "-".to_owned() } else { gangs.join(", ") }]);
     let tight = percent(jobs.tight_deadlines);
-    rows.push(["deadlines".to_owned(), format!("{} of jobs, tight for {tight} of all", jobs.with_deadline)]);
+    rows.push([
+        "deadlines".to_owned(),
+        format!("{} jobs have one; it leaves less than twice the fastest time to {tight} of all", jobs.with_deadline),
+    ]);
     rows.push([
         "other".to_owned(),
         format!(

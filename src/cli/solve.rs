@@ -11,7 +11,7 @@ use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::{Request, Solver};
-use rats_solvers::{Solved, SolverFault, Status, registry};
+use rats_solvers::{PROOF_GAP, Solved, SolverFault, Status, registry};
 use serde::Serialize;
 
 use super::Answer;
@@ -21,9 +21,6 @@ use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
 use crate::io::{STANDARD, can_write, write};
 use crate::report::{Align, count, kwh, number, percent, table};
-
-/// Gap within which `optimal` needs no further word.
-const PROOF_GAP: f64 = 1e-9;
 
 #[derive(Serialize)]
 struct Document {

@@ -8,3 +8,4 @@ mod explain;
 mod harness;
 mod pages;
 mod solve;
+mod structure;
