@@ -5,6 +5,8 @@
 
 mod runs;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;

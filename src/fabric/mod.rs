@@ -23,5 +23,7 @@ pub mod overstate;
 pub mod rates;
 pub mod reduce;
 pub mod source;
+#[cfg(test)]
+mod tests;
 
 pub use reduce::{Options, Reduction, reduce};

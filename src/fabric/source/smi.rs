@@ -23,8 +23,10 @@ pub fn read(text: &str, figures: &Figures) -> Result<Source, Problems> {
     let text = without_escapes(text);
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let header = lines.find(|(_, line)| line.split_whitespace().next() == Some("GPU0"));
+    // The first row begins like the header, but crosses its own column.
+    let header = header.filter(|(_, line)| line.split_whitespace().nth(1) != Some("X"));
     let Some((_, header)) = header else {
-        return Err(Problem::new(Code::T01, "file", "no line begins with `GPU0`: this is no topology matrix.").into());
+        return Err(Problem::new(Code::T01, "file", "no header begins with `GPU0`: this is no topology matrix.").into());
     };
     let columns = columns(header)?;
     let mut matrix = Matrix::default();
