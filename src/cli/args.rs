@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::import::ImportArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -71,9 +70,6 @@ Example:
 
 An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
     Record(RecordArgs),
-    /// Turn data of others into files of this program.
-    #[command(after_help = "Example:\n  rats import clocks data/gpu-clocks -o instances/gpus")]
-    Import(ImportArgs),
     /// Describe a network as the tree of an instance.
     #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
     Topology(TopologyArgs),

@@ -6,12 +6,12 @@
 mod args;
 mod bound;
 mod check;
+mod clocks;
 mod compare;
 mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod import;
 mod info;
 mod record;
 mod schema;
@@ -81,7 +81,6 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run_command(&args),
-        Command::Import(args) => import::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
