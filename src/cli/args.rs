@@ -218,6 +218,10 @@ pub enum SchemaOf {
     Instance,
     /// JSON Schema of plans.
     Plan,
+    /// JSON Schema of profiles: time and power of one workload on one type of GPU.
+    Profile,
+    /// JSON Schema of pairs: rates of workloads side by side on one GPU.
+    Pairs,
     /// The index of all codes, in Markdown.
     Codes,
 }

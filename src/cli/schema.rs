@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rats_domain::codes::{Code, Family};
-use rats_domain::format::{InstanceFile, PlanFile};
+use rats_domain::format::{InstanceFile, PairsFile, PlanFile, ProfileFile};
 use schemars::schema_for;
 
 use super::args::SchemaOf;
@@ -13,6 +13,8 @@ pub(super) fn text(what: SchemaOf) -> String {
     match what {
         SchemaOf::Instance => json(&schema_for!(InstanceFile)),
         SchemaOf::Plan => json(&schema_for!(PlanFile)),
+        SchemaOf::Profile => json(&schema_for!(ProfileFile)),
+        SchemaOf::Pairs => json(&schema_for!(PairsFile)),
         SchemaOf::Codes => codes(),
     }
 }
