@@ -9,5 +9,6 @@ pub mod clock;
 pub mod control;
 pub mod document;
 pub mod explain;
+pub mod import;
 pub mod io;
 pub mod report;

@@ -11,6 +11,7 @@ mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod import;
 mod info;
 mod schema;
 mod solve;
@@ -75,6 +76,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Compare(args) => compare::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

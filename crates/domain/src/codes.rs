@@ -144,6 +144,8 @@ codes! {
     S03 Suspicion "A measurement lies off its neighbors." "Repeat it."
     S04 Suspicion "Power sits at the limit while a higher clock brings no shorter time." "The clock asked for was not reached; use the power limit as the operating point."
     S05 Suspicion "Mean power is above the power limit." "Limits near the least a GPU accepts do not hold; use a higher one."
+    S06 Suspicion "Rows disagree about a detail of one measurement." "The statement made most often was kept; decide which is right."
+    S07 Suspicion "A workload is said not to run there." "It is left out; it may need more memory than the GPU has."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."

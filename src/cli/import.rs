@@ -1,0 +1,151 @@
+//! `rats import`: published measurements to profiles, with a report of what was read.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use rats_domain::problem::{Problem, Problems};
+use serde::Serialize;
+
+use super::Answer;
+use super::args::ImportArgs;
+use crate::document::{Suspicion, json};
+use crate::import::{Imported, Source, import, write};
+use crate::report::{Align, count, table};
+
+#[derive(Serialize)]
+struct Document {
+    source: &'static str,
+    files: Vec<FileEntry>,
+    unread: Vec<UnreadEntry>,
+    profiles: Vec<ProfileEntry>,
+    pairs: Vec<PairsEntry>,
+    /// What was left out, with `--lenient`.
+    damaged: Vec<Suspicion>,
+    warnings: Vec<Suspicion>,
+    notes: Vec<String>,
+    written: Vec<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct FileEntry {
+    path: String,
+    rows: usize,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct UnreadEntry {
+    path: String,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct ProfileEntry {
+    id: String,
+    gpu_type: String,
+    points: usize,
+    scaling: usize,
+}
+
+#[derive(Serialize)]
+struct PairsEntry {
+    id: String,
+    gpu_type: String,
+    pairs: usize,
+}
+
+pub(super) fn run(args: &ImportArgs) -> Result<Answer, Problems> {
+    let source = args.source.into();
+    let imported = import(source, &args.paths)?;
+    if !args.lenient && !imported.findings.damaged.is_empty() {
+        return Err(Problems(imported.findings.damaged));
+    }
+    if imported.profiles.is_empty() && imported.pairs.is_empty() && !imported.findings.damaged.is_empty() {
+        return Err(Problems(imported.findings.damaged));
+    }
+    let written = write(&imported, &args.output)?;
+    let text =
+        if args.json { json(&document(source, imported, written)) } else { text(&imported, args, written.len()) };
+    Ok(Answer::done(text))
+}
+
+fn document(source: Source, imported: Imported, written: Vec<PathBuf>) -> Document {
+    let damaged = |problem: &Problem| Suspicion {
+        code: problem.code.id(),
+        place: problem.place.clone(),
+        message: problem.message.clone(),
+    };
+    let findings = imported.findings;
+    Document {
+        source: source.name(),
+        files: findings
+            .files
+            .into_iter()
+            .map(|file| FileEntry { path: file.path, rows: file.rows, left_out: file.left_out })
+            .collect(),
+        unread: findings.unread.into_iter().map(|file| UnreadEntry { path: file.path, why: file.why }).collect(),
+        profiles: imported
+            .profiles
+            .into_iter()
+            .map(|file| ProfileEntry {
+                id: file.id,
+                gpu_type: file.gpu_type,
+                points: file.points.len(),
+                scaling: file.scaling.len(),
+            })
+            .collect(),
+        pairs: imported
+            .pairs
+            .into_iter()
+            .map(|file| PairsEntry { id: file.id, gpu_type: file.gpu_type, pairs: file.pairs.len() })
+            .collect(),
+        damaged: findings.damaged.iter().map(damaged).collect(),
+        warnings: findings.warnings.iter().map(Suspicion::from).collect(),
+        notes: findings.notes,
+        written,
+    }
+}
+
+fn text(imported: &Imported, args: &ImportArgs, written: usize) -> String {
+    let findings = &imported.findings;
+    let mut rows = vec![["FILE", "ROWS", "LEFT OUT"].map(str::to_owned).to_vec()];
+    rows.extend(findings.files.iter().map(|f| vec![f.path.clone(), f.rows.to_string(), f.left_out.to_string()]));
+    let mut text = table(&rows, &[Align::Left, Align::Right, Align::Right]);
+    // Writing to a string cannot fail.
+    if !findings.unread.is_empty() {
+        text.push_str("\nNot read\n");
+        for file in &findings.unread {
+            let _ = writeln!(text, "  {}: {}", file.path, file.why);
+        }
+    }
+    if !findings.damaged.is_empty() {
+        text.push_str("\nLeft out\n");
+        for problem in &findings.damaged {
+            let _ = writeln!(text, "  {problem}");
+        }
+    }
+    if !findings.warnings.is_empty() {
+        text.push_str("\nSuspicious\n");
+        for warning in &findings.warnings {
+            let _ = writeln!(text, "  {warning}");
+        }
+    }
+    if !findings.notes.is_empty() {
+        text.push_str("\nNotes\n");
+        for note in &findings.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+    }
+    let points: usize = imported.profiles.iter().map(|file| file.points.len()).sum();
+    let (profiles, pairs) = (imported.profiles.len(), imported.pairs.len());
+    let folder = args.output.display();
+    let _ = writeln!(
+        text,
+        "\nWrote {} to {folder}: {}, {}, {}.",
+        count(written, "file"),
+        count(profiles, "profile"),
+        count(points, "point"),
+        count(pairs, "pair list"),
+    );
+    text
+}
