@@ -1,5 +1,6 @@
 //! `rats import`: published measurements to profiles, with a report of what was read.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 use super::Answer;
 use super::args::ImportArgs;
 use crate::document::{Suspicion, json};
-use crate::import::{Imported, Source, import, write};
+use crate::import::{Findings, Imported, Source, import, write};
 use crate::report::{Align, count, table};
 
 #[derive(Serialize)]
@@ -112,12 +113,7 @@ fn text(imported: &Imported, args: &ImportArgs, written: usize) -> String {
     rows.extend(findings.files.iter().map(|f| vec![f.path.clone(), f.rows.to_string(), f.left_out.to_string()]));
     let mut text = table(&rows, &[Align::Left, Align::Right, Align::Right]);
     // Writing to a string cannot fail.
-    if !findings.unread.is_empty() {
-        text.push_str("\nNot read\n");
-        for file in &findings.unread {
-            let _ = writeln!(text, "  {}: {}", file.path, file.why);
-        }
-    }
+    text.push_str(&unread(findings));
     if !findings.damaged.is_empty() {
         text.push_str("\nLeft out\n");
         for problem in &findings.damaged {
@@ -147,5 +143,21 @@ fn text(imported: &Imported, args: &ImportArgs, written: usize) -> String {
         count(points, "point"),
         count(pairs, "pair list"),
     );
+    text
+}
+
+/// Files that were not read, by reason.
+fn unread(findings: &Findings) -> String {
+    const SHOWN: usize = 3;
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in &findings.unread {
+        reasons.entry(file.why).or_default().push(&file.path);
+    }
+    let mut text = if reasons.is_empty() { String::new() } else { "\nNot read\n".to_owned() };
+    for (why, paths) in reasons {
+        let more = if paths.len() > SHOWN { ", ..." } else { "" };
+        let shown = paths[..paths.len().min(SHOWN)].join(", ");
+        let _ = writeln!(text, "  {}, {why}: {shown}{more}", count(paths.len(), "file"));
+    }
     text
 }

@@ -45,7 +45,10 @@ fn shared_columns(imported: &mut Imported, flag: Flag, what: &str, column: fn(&M
             groups.entry((profile.gpu_type.clone(), values)).or_default().push(position);
         }
     }
-    for positions in groups.into_values().filter(|positions| positions.len() > 1) {
+    for positions in groups.into_values() {
+        if !several(&imported.profiles, &positions) {
+            continue;
+        }
         let names: Vec<_> = positions.iter().map(|&position| imported.profiles[position].id.clone()).collect();
         for &position in &positions {
             imported.profiles[position].points.iter_mut().for_each(|point| mark(point, flag));
@@ -57,17 +60,27 @@ fn shared_columns(imported: &mut Imported, flag: Flag, what: &str, column: fn(&M
 
 /// Scaling measurements that several workloads on one type of GPU have in common.
 fn shared_scaling(imported: &mut Imported) {
-    let mut groups: BTreeMap<(String, Vec<u64>), Vec<String>> = BTreeMap::new();
-    for profile in &imported.profiles {
+    let mut groups: BTreeMap<(String, Vec<u64>), Vec<usize>> = BTreeMap::new();
+    for (position, profile) in imported.profiles.iter().enumerate() {
         let values: Vec<_> = profile.scaling.iter().map(|entry| entry.step_s.to_bits()).collect();
         if values.len() >= LEAST_COLUMN {
-            groups.entry((profile.gpu_type.clone(), values)).or_default().push(profile.id.clone());
+            groups.entry((profile.gpu_type.clone(), values)).or_default().push(position);
         }
     }
-    for names in groups.into_values().filter(|names| names.len() > 1) {
+    for positions in groups.into_values().filter(|positions| several(&imported.profiles, positions)) {
+        let names: Vec<_> = positions.iter().map(|&position| imported.profiles[position].id.clone()).collect();
         let message = format!("{} workloads scale by the very same times: {}.", names.len(), names.join(", "));
         imported.findings.suspect(Code::S01, names[0].clone(), message);
     }
+}
+
+/// Whether profiles are of more than one workload; one workload measured twice may well repeat itself.
+fn several(profiles: &[ProfileFile], positions: &[usize]) -> bool {
+    let key = |position: usize| {
+        let ProfileFile { workload, batch_per_gpu, .. } = &profiles[position];
+        (workload, batch_per_gpu.as_ref().map(|figure| figure.value.to_bits()))
+    };
+    positions.iter().any(|&position| key(position) != key(positions[0]))
 }
 
 /// Times that take few values.

@@ -46,8 +46,9 @@ fn sums(input: &Input, findings: &mut Findings) {
         let figures = [cells.number("time", SECONDS).is_some(), cells.number("energy", JOULES).is_some()];
         let mut good = name && figures.into_iter().all(|good| good);
         for limit in &limits {
-            // Runs on fewer GPUs leave the limits of the others empty.
-            let needed = *limit == "power_limit_0" || cells.has(limit);
+            // Runs on fewer GPUs leave the limits of the others empty or 0.
+            let limited = cells.has(limit) && cells.optional(limit).and_then(|text| text.parse().ok()) != Some(0.0);
+            let needed = *limit == "power_limit_0" || limited;
             good &= !needed || cells.decimal(limit).is_some();
         }
         good.then_some(())

@@ -93,9 +93,12 @@ fn train(input: &Input, findings: &mut Findings) {
     let Some(table) = Table::read(input, &TRAIN_COLUMNS, findings) else { return };
     table.each(findings, |cells| {
         let named = ["dataset", "network", "optimizer"].map(|column| cells.text(column).is_some());
-        let whole = ["batch_size", "run", "target_epoch"].map(|column| cells.whole(column, COUNT).is_some());
+        let whole = ["batch_size", "run"].map(|column| cells.whole(column, COUNT).is_some());
+        // `nan`: the target was never reached.
+        let reached = cells.optional("target_epoch") != Some("nan");
+        let epoch = !reached || cells.whole("target_epoch", COUNT).is_some();
         let number = ["learning_rate", "target_metric"].map(|column| cells.number(column, WATTS).is_some());
-        named.into_iter().chain(whole).chain(number).all(|good| good).then_some(())
+        named.into_iter().chain(whole).chain(number).chain([epoch]).all(|good| good).then_some(())
     });
     findings.notes.push(format!(
         "{}: checked, not written: epochs to a target are no property of a GPU; give them to a job as its samples.",
