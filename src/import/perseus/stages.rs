@@ -66,16 +66,26 @@ pub(super) fn import(input: &Input, stage: &Stage, imported: &mut Imported) {
             passes.insert(row.pass, (line, row));
         }
     }
-    let count = stages.len();
-    for (number, clocks) in &stages {
+    let mut parts: Vec<(i64, i64, Vec<MeasuredPointFile>)> = Vec::new();
+    for (&number, clocks) in &stages {
         let points: Vec<_> =
             clocks.iter().filter_map(|(&clock, passes)| point(&table, clock, passes, findings)).collect();
-        if !points.is_empty() {
-            let mut file = profile(input, stage, gpu_type, hardware, points);
-            file.id = slug(&[gpu_type, "perseus", &stage.model, &format!("stage{number}")]);
-            file.workload.part = Some(format!("stage {} of {count}, counted from 0", number));
-            imported.profiles.push(file);
+        match parts.last_mut() {
+            // Stages of equal layers were measured once; one profile stands for all of them.
+            Some((_, last, before)) if *before == points && *last + 1 == number => *last = number,
+            _ if points.is_empty() => {}
+            _ => parts.push((number, number, points)),
         }
+    }
+    for (first, last, points) in parts {
+        let mut file = profile(input, stage, gpu_type, hardware, points);
+        file.id = slug(&[gpu_type, "perseus", &stage.model, &format!("stage{first}")]);
+        let number = if first == last { format!("stage {first}") } else { format!("each of stages {first} to {last}") };
+        file.workload.part = Some(format!("{number}, of {} counted from 0", stages.len()));
+        if first < last {
+            findings.notes.push(format!("{}: stages {first} to {last} are one measurement: {}.", input.name, file.id));
+        }
+        imported.profiles.push(file);
     }
 }
 
@@ -142,14 +152,13 @@ fn profile(
     }
 }
 
-/// bf16 gradients of an eighth of the model. The stage runs on tensor-parallel GPUs of unstated number, so this is an
-/// upper bound.
+/// bf16 gradients of the layers of one stage, split over 8 GPUs.
 fn gradient_bytes(model: &str) -> Option<Figure> {
-    let billions = match model {
-        "gpt3-175b" => 175.0,
-        "bloom" => 176.0,
+    let (layers, hidden) = match model {
+        "gpt3-175b" => (12.0, 12_288.0_f64),
+        "bloom" => (9.0, 14_336.0),
         _ => return None,
     };
-    let note = format!("{billions}e9 parameters / 8 stages x 2 bytes, no tensor parallelism");
-    Some(Figure::assumed(billions * 1e9 / 8.0 * 2.0, note))
+    let note = format!("{layers} layers x 12 x {hidden}^2 parameters x 2 bytes / 8 tensor-parallel GPUs; not stated");
+    Some(Figure::assumed(layers * 12.0 * hidden.powi(2) * 2.0 / 8.0, note))
 }

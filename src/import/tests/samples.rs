@@ -59,6 +59,18 @@ fn a_stage_is_its_forward_and_backward_pass() {
 }
 
 #[test]
+fn stages_that_were_measured_once_are_one_profile() {
+    let passes =
+        |stage: i64, time: &str| [format!("{stage},forward,855,{time},20"), format!("{stage},backward,855,0.1,9")];
+    let rows: Vec<_> =
+        [(0, "0.1"), (1, "0.1"), (2, "0.2")].iter().flat_map(|&(stage, time)| passes(stage, time)).collect();
+    let rows: Vec<_> = rows.iter().map(String::as_str).collect();
+    let imported = import_one(Source::Perseus, "bloom+a40_bf16.csv", table(STAGE, &rows));
+    let parts: Vec<_> = imported.profiles.iter().map(|profile| profile.workload.part.as_deref().unwrap()).collect();
+    assert_eq!(parts, ["each of stages 0 to 1, of 3 counted from 0", "stage 2, of 3 counted from 0"]);
+}
+
+#[test]
 fn a_run_at_one_limit_is_a_point_and_a_run_that_mixes_clocks_is_none() {
     let rows = [
         "zeus_global,A40,m,p,1,2,1,8,32,0,0,11,9,4.0,800,200,200",

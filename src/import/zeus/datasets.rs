@@ -81,8 +81,9 @@ pub(super) fn gradient_bytes(network: &str) -> Option<Figure> {
         "resnet18" => (11_689_512.0, "11,689,512 parameters x 4 bytes"),
         "resnet50" => (25_557_032.0, "25,557,032 parameters x 4 bytes"),
         "bert_base_uncased" | "bert-base-uncased" => (109_482_240.0, "109,482,240 parameters x 4 bytes"),
+        "deepspeech2" => (86_600_000.0, "about 86.6 million parameters x 4 bytes"),
         "shufflenetv2" => (1_356_104.0, "1,356,104 parameters of width 1.0 and 100 classes x 4 bytes"),
         _ => return None,
     };
-    Some(Figure::assumed(parameters * 4.0, format!("{note}; precision not stated")))
+    Some(Figure::assumed(parameters * 4.0, format!("{note}; variant and precision not stated")))
 }
