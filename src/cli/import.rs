@@ -161,3 +161,61 @@ fn unread(findings: &Findings) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use rats_domain::codes::Code;
+
+    use super::super::args::SourceOf;
+    use super::*;
+
+    const TABLE: &str = "model,gpu_type,sm_mhz,step_s,power_w\nnet,a40,1740,0.1,250\nnet,a40,1000,oops,180\n";
+
+    fn args(folder: &Path, lenient: bool, json: bool) -> ImportArgs {
+        let path = folder.join("mine.csv");
+        fs::write(&path, TABLE).unwrap();
+        ImportArgs { source: SourceOf::Csv, paths: vec![path], output: folder.join("out"), lenient, json }
+    }
+
+    #[test]
+    fn a_damaged_row_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let problems = run(&args(folder.path(), false, false)).unwrap_err();
+        assert_eq!(problems.0.iter().map(|problem| problem.code).collect::<Vec<_>>(), [Code::D04]);
+        assert!(problems.0[0].place.ends_with("mine.csv: line 3, step_s"), "{}", problems.0[0].place);
+        assert!(!folder.path().join("out").exists());
+    }
+
+    #[test]
+    fn lenient_writes_the_rest_and_lists_what_it_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = run(&args(folder.path(), true, false)).unwrap();
+        assert_eq!(answer.exit, 0);
+        assert!(answer.text.contains("Left out\n  [D04]"), "{}", answer.text);
+        assert!(answer.text.contains("Wrote 1 file to "), "{}", answer.text);
+        let written = fs::read_to_string(folder.path().join("out/a40-net.json")).unwrap();
+        assert!(written.contains("\"sm_mhz\": 1740") && !written.contains("1000"));
+    }
+
+    #[test]
+    fn json_holds_every_row_count_and_every_finding() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = run(&args(folder.path(), true, true)).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(document["files"][0]["rows"], 2);
+        assert_eq!(document["files"][0]["left_out"], 1);
+        assert_eq!(document["damaged"][0]["code"], "D04");
+        assert_eq!(document["profiles"][0]["id"], "a40-net");
+    }
+
+    #[test]
+    fn a_path_that_does_not_exist_is_u01() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut args = args(folder.path(), true, false);
+        args.paths = vec![folder.path().join("none")];
+        assert_eq!(run(&args).unwrap_err().0[0].code, Code::U01);
+    }
+}

@@ -46,6 +46,9 @@ const KINDS: [(&str, Kind); 3] = [("measured", Kind::Measured), ("derived", Kind
 /// Lines `# key: value` above the table.
 type Preamble = BTreeMap<String, String>;
 
+/// What tells one profile from another: GPU type, workload, batch size.
+type Key = (String, WorkloadFile, Option<u64>);
+
 struct Row {
     workload: WorkloadFile,
     gpu_type: String,
@@ -68,7 +71,7 @@ struct Group {
 
 pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
     for input in inputs {
-        if input.named || input.file_name().ends_with(".csv") {
+        if input.named || input.is("csv") {
             table(input, imported);
         } else {
             imported.findings.stranger(&input.name);
@@ -90,9 +93,11 @@ fn table(input: &Input, imported: &mut Imported) {
             );
         }
     }
-    let mut groups: BTreeMap<(String, WorkloadFile), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for (line, row) in table.each(findings, read) {
-        let group = groups.entry((row.gpu_type, row.workload)).or_insert_with(|| Group {
+        // The batch size is the first of the figures.
+        let batch = row.figures[0].map(f64::to_bits);
+        let group = groups.entry((row.gpu_type, row.workload, batch)).or_insert_with(|| Group {
             line,
             figures: row.figures,
             points: Vec::new(),
@@ -102,7 +107,7 @@ fn table(input: &Input, imported: &mut Imported) {
             findings.leave_out(&table.name, 1);
         }
     }
-    for ((gpu_type, workload), group) in groups {
+    for ((gpu_type, workload, _), group) in groups {
         if !group.points.is_empty() || !group.scaling.is_empty() {
             imported.profiles.push(profile(input, &preamble, &kinds, gpu_type, workload, group));
         }

@@ -1,6 +1,7 @@
 //! Files to import: found in folders, unpacked, named.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,11 @@ impl Input {
         name.strip_suffix(".gz").unwrap_or(name)
     }
 
+    /// Whether its file name, without `.gz`, ends in this extension.
+    pub(super) fn is(&self, wanted: &str) -> bool {
+        extension(self.file_name()) == Some(wanted)
+    }
+
     /// Its file name and the folders above, without `.gz`.
     pub(super) fn path(&self) -> &str {
         self.name.strip_suffix(".gz").unwrap_or(&self.name)
@@ -91,7 +97,7 @@ impl Input {
 
     fn unpacked(&self) -> io::Result<Cow<'_, [u8]>> {
         const MAGIC: [u8; 2] = [0x1f, 0x8b];
-        if !self.name.ends_with(".gz") && !self.bytes.starts_with(&MAGIC) {
+        if extension(&self.name) != Some("gz") && !self.bytes.starts_with(&MAGIC) {
             return Ok(Cow::Borrowed(&self.bytes));
         }
         let mut unpacked = Vec::new();
@@ -103,6 +109,10 @@ impl Input {
     }
 }
 
+fn extension(name: &str) -> Option<&str> {
+    Path::new(name).extension().and_then(OsStr::to_str)
+}
+
 fn line_of(bytes: &[u8], position: usize) -> usize {
-    1 + bytes[..position.min(bytes.len())].iter().filter(|byte| **byte == b'\n').count()
+    bytes[..position.min(bytes.len())].split(|byte| *byte == b'\n').count()
 }

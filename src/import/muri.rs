@@ -61,7 +61,7 @@ pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
     for input in inputs {
         let name = input.file_name();
         let trace = name.starts_with("trace") || name.starts_with("job_type_") || name == "cluster_trace.csv";
-        if name.ends_with(".csv") && trace {
+        if input.is("csv") && trace {
             read(input, &mut gangs, &mut imported.findings);
         } else if matches!(name, "job.csv" | "cluster.csv" | "result.out") {
             imported.findings.skip(&input.name, "what a scheduler did with the jobs, no profile");
@@ -92,7 +92,7 @@ fn read(input: &Input, gangs: &mut Gangs, findings: &mut Findings) {
             findings.leave_out(&table.name, 1);
             continue;
         }
-        match gang.stages.iter_mut().find(|(stages, _)| *stages == job.stages) {
+        match gang.stages.iter_mut().find(|(stages, _)| stages.map(f64::to_bits) == job.stages.map(f64::to_bits)) {
             Some((_, count)) => *count += 1,
             None => gang.stages.push((job.stages, 1)),
         }

@@ -110,7 +110,7 @@ fn noisy(profile: &mut ProfileFile) -> Option<(Code, String)> {
     }
     let time = |position: usize| sweep[position].2;
     let mut jumps: Vec<_> =
-        (1..sweep.len() - 1).map(|i| (time(i) - (time(i - 1) + time(i + 1)) / 2.0).abs() / time(i)).collect();
+        (1..sweep.len() - 1).map(|i| (time(i) - f64::midpoint(time(i - 1), time(i + 1))).abs() / time(i)).collect();
     jumps.sort_by(f64::total_cmp);
     let median = jumps[jumps.len() / 2];
     if median <= MOST_NOISE {

@@ -30,7 +30,7 @@ pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
     let mut groups: BTreeMap<(String, String), BTreeMap<i64, (String, Run)>> = BTreeMap::new();
     for input in inputs {
         let name = input.file_name();
-        if !(name.starts_with("mean_") && name.ends_with(".csv")) {
+        if !(name.starts_with("mean_") && input.is("csv")) {
             imported.findings.stranger(&input.name);
             continue;
         }

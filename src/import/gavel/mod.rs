@@ -55,7 +55,7 @@ pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
                 imported.findings.skip(&input.name, "the same rates as in the csv files");
             }
             "philly_job_distribution.csv" => imported.findings.skip(&input.name, "a trace of jobs, no profile"),
-            name if name.ends_with(".trace") => imported.findings.skip(&input.name, "a trace of jobs, no profile"),
+            _ if input.is("trace") => imported.findings.skip(&input.name, "a trace of jobs, no profile"),
             _ => imported.findings.stranger(&input.name),
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
             sums(input, &mut imported.findings);
         } else if path.contains("iteration_time_energy") || name == "envpipe_result.csv" {
             imported.findings.skip(&input.name, "computed by a planner, not measured");
-        } else if name.starts_with("models_") && name.ends_with(".csv") {
+        } else if name.starts_with("models_") && input.is("csv") {
             imported.findings.skip(&input.name, "the shape of the runs, which every row of the runs states too");
         } else if name.ends_with(".prof.json") || name.ends_with(".sched.json") {
             imported.findings.skip(&input.name, "raw samples of one run plan, whose means are in the runs");

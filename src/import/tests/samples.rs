@@ -84,7 +84,7 @@ fn a_run_at_one_limit_is_a_point_and_a_run_that_mixes_clocks_is_none() {
     let (profile, point) = (&imported.profiles[0], &imported.profiles[0].points[0]);
     // The slower rank ends the iteration; 1200 J / 4 s / 2 GPUs = 150 W; iterations 2 to 11; 8 x 32 samples / 2 GPUs.
     assert_eq!((point.step_s, point.power_w, point.samples), (Some(4.0), Some(150.0), Some(10)));
-    assert_eq!(profile.batch_per_gpu.as_ref().unwrap().value, 128.0);
+    assert_eq!(profile.batch_per_gpu.as_ref().map(|figure| figure.value), Some(128.0));
     assert!(imported.findings.notes[0].contains("1 of 2 runs"));
 }
 
