@@ -54,6 +54,7 @@ fn zeus() -> Vec<Case> {
     vec![
         case("too few fields", zeus, row("cifar100,net,8,adam,125,5"), (Code::D03, ": line 3")),
         case("too many fields", zeus, row("cifar100,net,8,adam,125,5,90,1"), (Code::D03, ": line 3")),
+        case("quote without an end", zeus, row("cifar100,\"net,8,adam,125,5,90\nx,y"), (Code::D03, ": line 3")),
         case("row cut short", zeus, format!("{ZEUS}\n{GOOD}\ncifar10"), (Code::D03, ": line 3")),
         case("text for a time", zeus, row("cifar100,net,8,adam,125,fast,90"), (Code::D04, ": line 3, time_per_epoch")),
         case("NaN", zeus, row("cifar100,net,8,adam,125,nan,90"), (Code::D04, ": line 3, time_per_epoch")),

@@ -141,6 +141,33 @@ fn the_library_is_what_the_importers_write() {
     }
 }
 
+/// Mean saving of energy, and mean growth of time, in percent, of the best power limit over the highest.
+fn best_limit(gpu: &str) -> (f64, f64) {
+    let files = shipped_files(Source::Zeus);
+    let epochs = files.iter().filter(|(name, _)| name.starts_with(gpu) && !name.contains("zeus-window"));
+    let changes: Vec<_> = epochs
+        .map(|(_, text)| {
+            let profile = Profile::read(text.as_bytes()).unwrap().profile;
+            let points: Vec<_> = profile.operating_points().map(|point| (point.step_s, point.power_w)).collect();
+            let energy = |point: &(f64, f64)| point.0 * point.1;
+            let best = points.iter().min_by(|a, b| energy(a).total_cmp(&energy(b))).unwrap();
+            let top = points.last().unwrap();
+            (1.0 - energy(best) / energy(top), best.0 / top.0 - 1.0)
+        })
+        .collect();
+    let mean = |sum: f64| (1000.0 * sum / changes.len() as f64).round() / 10.0;
+    (mean(changes.iter().map(|change| change.0).sum()), mean(changes.iter().map(|change| change.1).sum()))
+}
+
+#[test]
+fn the_best_power_limits_save_what_the_traces_of_zeus_say() {
+    // Computed from the traces by other means: time_per_epoch x average_power, least over the limits.
+    let expected = [("v100", (21.4, 16.5)), ("a40", (16.2, 6.1)), ("rtx6000", (20.1, 16.2)), ("p100", (11.8, 4.7))];
+    for (gpu, changes) in expected {
+        assert_eq!(best_limit(gpu), changes, "{gpu}");
+    }
+}
+
 #[test]
 fn every_shipped_profile_is_valid_and_named_after_its_file() {
     let mut bytes = 0;
