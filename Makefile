@@ -31,6 +31,10 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 	$(RATS) schema codes > docs/codes.md
 	$(RATS) schema instance > docs/schema/instance.schema.json
 	$(RATS) schema plan > docs/schema/plan.schema.json
+	$(RATS) schema profile > docs/schema/profile.schema.json
+	$(RATS) schema pairs > docs/schema/pairs.schema.json
+	$(RATS) schema gpu > docs/schema/gpu.schema.json
+	$(RATS) schema fabric > docs/schema/fabric.schema.json
 
 best-known: build ## Records the optima of the tiny instances, through the checker.
 	$(RATS) record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml

@@ -8,6 +8,7 @@ use rats_domain::codes::Code;
 use rats_domain::format::{GpuFile, PlanFile, Read, read};
 use rats_domain::instance::{Instance, ReadInstance};
 use rats_domain::problem::{Problem, Problems, Warning};
+use rats_domain::profile::{Profile, ReadProfile};
 
 /// The path that stands for standard input or output.
 pub const STANDARD: &str = "-";
@@ -38,6 +39,16 @@ pub fn read_plan(path: &Path) -> Result<Read<PlanFile>, Problems> {
 /// Every problem of the file, each with the file in its place.
 pub fn read_gpu(path: &Path) -> Result<GpuFile, Problems> {
     Ok(read::<GpuFile>(&bytes(path)?).map_err(|problems| placed(path, problems))?.document)
+}
+
+/// Reads a profile; `-` is standard input.
+///
+/// # Errors
+/// Every problem of the file, each with the file in its place.
+pub fn read_profile(path: &Path) -> Result<ReadProfile, Problems> {
+    let mut read = Profile::read(&bytes(path)?).map_err(|problems| placed(path, problems))?;
+    place_warnings(path, &mut read.warnings);
+    Ok(read)
 }
 
 /// Writes a file so that readers see the old or the new content, never a part: a temporary file in the same directory

@@ -12,5 +12,6 @@ pub mod control;
 pub mod document;
 pub mod explain;
 pub mod fabric;
+pub mod import;
 pub mod io;
 pub mod report;

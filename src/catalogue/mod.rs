@@ -13,7 +13,7 @@ use std::path::Path;
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{ClocksFile, Document, Figure, FigureKind, GpuFile, PowerLimitsFile};
+use rats_domain::format::{ClocksFile, Document, GpuFigure, GpuFigureKind, GpuFile, PowerLimitsFile};
 use rats_domain::problem::{Problem, Problems, Warning};
 use serde::Deserialize;
 
@@ -43,14 +43,14 @@ struct Known {
     /// Names that drivers report.
     names: Vec<String>,
     name: Option<String>,
-    memory_mib: Option<Figure<i64>>,
+    memory_mib: Option<GpuFigure<i64>>,
     #[serde(default)]
     clocks: Vec<ClocksFile>,
-    default_sm_mhz: Option<Figure<i64>>,
-    default_mem_mhz: Option<Figure<i64>>,
+    default_sm_mhz: Option<GpuFigure<i64>>,
+    default_mem_mhz: Option<GpuFigure<i64>>,
     power_limit_w: Option<PowerLimitsFile>,
-    idle_w: Option<Figure<Decimal>>,
-    blocked_w: Option<Figure<Decimal>>,
+    idle_w: Option<GpuFigure<Decimal>>,
+    blocked_w: Option<GpuFigure<Decimal>>,
 }
 
 /// Imports a folder with `supported_clocks.csv` and `gpu_limits.csv`.
@@ -168,12 +168,12 @@ impl Kind<'_> {
         }
         let entry = |(&mem_mhz, clocks): (&i64, &Vec<i64>)| ClocksFile {
             mem_mhz,
-            sm_mhz: Figure { value: runs::runs(clocks), kind: FigureKind::Measured, source: of.source() },
+            sm_mhz: GpuFigure { value: runs::runs(clocks), kind: GpuFigureKind::Measured, source: of.source() },
         };
         Ok(of.clocks.iter().rev().map(entry).collect())
     }
 
-    fn memory(&self) -> Result<Figure<i64>, String> {
+    fn memory(&self) -> Result<GpuFigure<i64>, String> {
         let row = self.rows().next().map(|row| measured(row.memory_mib, row.source()));
         let known = || self.known.and_then(|known| known.memory_mib.clone());
         row.or_else(known).ok_or_else(|| "no memory size".to_owned())
@@ -190,7 +190,7 @@ impl Kind<'_> {
     }
 
     /// The lowest draw at capture: some boards were busy, none draws less than idle.
-    fn idle(&self) -> Result<Figure<Decimal>, String> {
+    fn idle(&self) -> Result<GpuFigure<Decimal>, String> {
         let draw = |row: &&Limits| row.draw.and_then(|draw| draw.scaled(3));
         let lowest = self.rows().filter(|row| draw(row).is_some()).min_by_key(draw);
         let boards = self.rows().count();
@@ -204,25 +204,25 @@ impl Kind<'_> {
 
     fn default(
         &self,
-        known: impl Fn(&Known) -> Option<Figure<i64>>,
+        known: impl Fn(&Known) -> Option<GpuFigure<i64>>,
         row: impl Fn(&Limits) -> Option<i64>,
-    ) -> Option<Figure<i64>> {
+    ) -> Option<GpuFigure<i64>> {
         let measured = self.rows().find_map(|of| Some(measured(row(of)?, of.source())));
         measured.or_else(|| self.known.and_then(known))
     }
 }
 
 /// Power while a job waits, where nobody measured it: idle + 10 % of (limit - idle), in mW.
-fn waiting(idle: &Figure<Decimal>, limits: &PowerLimitsFile) -> Figure<Decimal> {
+fn waiting(idle: &GpuFigure<Decimal>, limits: &PowerLimitsFile) -> GpuFigure<Decimal> {
     let milliwatts = |watts: Decimal| watts.scaled(3).unwrap_or(0);
     let (idle, limit) = (milliwatts(idle.value), milliwatts(limits.default.value));
     assumed(Decimal::from_scaled(idle + (limit - idle) / 10, 3), "idle + 10 % of (default limit - idle)")
 }
 
-fn measured<T>(value: T, source: impl Into<String>) -> Figure<T> {
-    Figure { value, kind: FigureKind::Measured, source: source.into() }
+fn measured<T>(value: T, source: impl Into<String>) -> GpuFigure<T> {
+    GpuFigure { value, kind: GpuFigureKind::Measured, source: source.into() }
 }
 
-fn assumed<T>(value: T, source: &str) -> Figure<T> {
-    Figure { value, kind: FigureKind::Assumed, source: source.to_owned() }
+fn assumed<T>(value: T, source: &str) -> GpuFigure<T> {
+    GpuFigure { value, kind: GpuFigureKind::Assumed, source: source.to_owned() }
 }

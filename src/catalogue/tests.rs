@@ -29,8 +29,8 @@ fn an_unknown_gpu_is_what_its_tables_say() {
     let gpu = imported.gpus.iter().find(|gpu| gpu.id == "Test-9").unwrap();
     assert_eq!(gpu.pairs().collect::<Vec<_>>(), [(1000, 210), (1000, 225), (1000, 240), (400, 210)]);
     // The board that draws least was idle; waiting: 40.5 + (300 - 40.5) / 10 = 66.45.
-    assert_eq!((gpu.idle_w.value.to_string(), gpu.idle_w.kind), ("40.5".to_owned(), FigureKind::Measured));
-    assert_eq!((gpu.blocked_w.value.to_string(), gpu.blocked_w.kind), ("66.45".to_owned(), FigureKind::Assumed));
+    assert_eq!((gpu.idle_w.value.to_string(), gpu.idle_w.kind), ("40.5".to_owned(), GpuFigureKind::Measured));
+    assert_eq!((gpu.blocked_w.value.to_string(), gpu.blocked_w.kind), ("66.45".to_owned(), GpuFigureKind::Assumed));
     assert_eq!((gpu.default_sm_mhz.value, gpu.default_mem_mhz.value), (225, 1000));
 }
 
@@ -74,7 +74,7 @@ fn the_shipped_catalogue_reads_and_its_numbers_are_in_order() {
             let read = read::<GpuFile>(&fs::read(&entry).unwrap()).unwrap();
             assert!(read.warnings.is_empty());
             let gpu = read.document;
-            let watts = |figure: &Figure<Decimal>| figure.value.scaled(3).unwrap();
+            let watts = |figure: &GpuFigure<Decimal>| figure.value.scaled(3).unwrap();
             let limits = &gpu.power_limit_w;
             let order = [&gpu.idle_w, &gpu.blocked_w, &limits.default, &limits.max].map(watts);
             assert!(order.is_sorted() && watts(&limits.min) <= watts(&limits.default), "{}", gpu.id);

@@ -7,6 +7,8 @@ use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::import::Source;
+
 /// Plan deep-learning training jobs on a GPU cluster for the least energy, money or time.
 #[derive(Debug, Parser)]
 #[command(name = "rats", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
@@ -73,6 +75,16 @@ An entry changes only if the checked plan is better, a proof is new, or the inst
     /// Describe a network as the tree of an instance.
     #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
     Topology(TopologyArgs),
+    /// Turn published measurements into profiles and GPU types.
+    #[command(after_help = "\
+Examples:
+  rats import zeus zeus-nsdi23 -o instances/profiles
+  rats import csv measured.csv -o profiles --json
+  rats import clocks gpu-clocks -o instances/gpus
+
+`docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,
+unless --lenient leaves it out and says so.")]
+    Import(ImportArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),
@@ -231,6 +243,45 @@ pub struct RecordArgs {
     pub time_limit: Option<Duration>,
 }
 
+/// Of `rats import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Whose layout the files have.
+    #[arg(value_enum)]
+    pub source: SourceOf,
+    /// Files, or folders that are searched for files of the source.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The folder to write to, one file a profile.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Leave damaged rows out, list them, and write the rest.
+    #[arg(long)]
+    pub lenient: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whose measurements `rats import` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceOf {
+    /// Zeus (NSDI 2023): training under power limits on V100, P100, A40, RTX 6000.
+    Zeus,
+    /// Perseus (SOSP 2024): pipeline stages and training at locked clocks on A100 and A40.
+    Perseus,
+    /// Texas Tech University: applications on a V100 at 117 clocks.
+    Ttu,
+    /// Gavel (OSDI 2020): throughput on K80, P100, V100 by gang and by neighbor.
+    Gavel,
+    /// Muri (SIGCOMM 2022): stage times on 1 to 32 V100.
+    Muri,
+    /// A plain table of your own.
+    Csv,
+    /// Clocks and power limits out of `nvidia-smi` dumps, as files of format `rats.gpu/1`.
+    Clocks,
+}
+
 /// Of `rats schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -250,6 +301,10 @@ pub enum SchemaOf {
     Gpu,
     /// JSON Schema of networks.
     Fabric,
+    /// JSON Schema of profiles: time and power of one workload on one type of GPU.
+    Profile,
+    /// JSON Schema of pairs: rates of workloads side by side on one GPU.
+    Pairs,
     /// The index of all codes, in Markdown.
     Codes,
 }
@@ -268,6 +323,21 @@ pub struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+impl SourceOf {
+    /// Whose profiles they are; none for clocks, which are no profiles.
+    pub fn of_profiles(self) -> Option<Source> {
+        match self {
+            Self::Zeus => Some(Source::Zeus),
+            Self::Perseus => Some(Source::Perseus),
+            Self::Ttu => Some(Source::Ttu),
+            Self::Gavel => Some(Source::Gavel),
+            Self::Muri => Some(Source::Muri),
+            Self::Csv => Some(Source::Csv),
+            Self::Clocks => None,
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

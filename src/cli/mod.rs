@@ -12,6 +12,7 @@ mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod import;
 mod info;
 mod record;
 mod schema;
@@ -82,6 +83,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run_command(&args),
         Command::Topology(args) => topology::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -19,6 +19,10 @@ pub enum Family {
     Catalogue,
     /// A rule that a plan must satisfy.
     Rule,
+    /// Measured data that cannot be used.
+    Data,
+    /// Measured data that can be used but not trusted.
+    Suspicion,
     /// Something suspicious that stops nothing.
     Warning,
     /// A command that cannot do what it was asked.
@@ -27,13 +31,15 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
         Self::Topology,
         Self::Catalogue,
         Self::Rule,
+        Self::Data,
+        Self::Suspicion,
         Self::Warning,
         Self::Command,
     ];
@@ -47,6 +53,8 @@ impl Family {
             Self::Topology => "Topology input (exit code 2; unchanged where it is a warning)",
             Self::Catalogue => "GPU catalogue (exit code 2; unchanged where it is a warning)",
             Self::Rule => "Rules of a plan (violations; exit code 1)",
+            Self::Data => "Measured data and profiles (exit code 2; left out with `rats import --lenient`)",
+            Self::Suspicion => "Suspicious measurements (exit code unchanged)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
         }
@@ -141,6 +149,27 @@ codes! {
     V11 Rule "The total energy stays within the budget." "Choose options that need less energy."
     V12 Rule "No job runs on a GPU while it is unavailable." "Move it."
     V13 Rule "Powered intervals of sleep nodes are well formed, cover the busy ticks and respect `wake_ticks`." "Correct `power` or leave it out."
+    D01 Data "A file of measurements is empty or has no rows." "Fetch it again; it may be truncated."
+    D02 Data "A column is missing or appears twice in the header." "Compare the header with `docs/formats.md`."
+    D03 Data "A row has another number of fields than the header." "Mend the row; a comma or a line break may be missing."
+    D04 Data "A field that should be a number is none." "Write a finite decimal number, or a whole one where counts are asked for."
+    D05 Data "A number lies outside its range, such as a time or power of 0." "Measure it again or remove the row."
+    D06 Data "A value is none of the known ones." "Use one of those named."
+    D07 Data "One point was measured twice with nothing to tell the two apart." "Remove one, or give the mean of both."
+    D08 Data "A compressed file is damaged or truncated." "Fetch it again."
+    D09 Data "A file is not UTF-8 text." "Save it as UTF-8."
+    D10 Data "A measurement is incomplete: rows that belong to it are missing." "Add the rows named, or remove the rest of the measurement."
+    D11 Data "Rows that describe the same thing contradict each other." "Decide which is right."
+    D12 Data "A file does not belong to this source." "Name the right source, or leave the file out."
+    D13 Data "A field that must not be empty is empty." "Fill it in."
+    D14 Data "A profile holds no measurement." "Give at least one entry in `points` or `scaling`."
+    S01 Suspicion "Workloads share one and the same column of measurements." "The column is not used; measure each workload by itself."
+    S02 Suspicion "A column takes few distinct values." "Average longer runs."
+    S03 Suspicion "A measurement lies off its neighbors." "Repeat it."
+    S04 Suspicion "Power sits at the limit while a higher clock brings no shorter time." "The clock asked for was not reached; use the power limit as the operating point."
+    S05 Suspicion "Mean power is above the power limit." "Limits near the least a GPU accepts do not hold; use a higher one."
+    S06 Suspicion "Rows disagree about a detail of one measurement." "The statement made most often was kept; decide which is right."
+    S07 Suspicion "A workload is said not to run there." "It is left out; it may need more memory than the GPU has."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."

@@ -16,28 +16,28 @@ pub struct GpuFile {
     /// Name of the product as its driver reports it.
     pub name: String,
     /// Memory, MiB.
-    pub memory_mib: Figure<i64>,
+    pub memory_mib: GpuFigure<i64>,
     /// Supported SM clocks, one entry a memory clock, the highest first.
     pub clocks: Vec<ClocksFile>,
     /// SM clock without any lock, MHz.
-    pub default_sm_mhz: Figure<i64>,
+    pub default_sm_mhz: GpuFigure<i64>,
     /// Memory clock without any lock, MHz.
-    pub default_mem_mhz: Figure<i64>,
+    pub default_mem_mhz: GpuFigure<i64>,
     /// Power limits, W.
     pub power_limit_w: PowerLimitsFile,
     /// Power of a powered GPU that runs nothing, W.
-    pub idle_w: Figure<Decimal>,
+    pub idle_w: GpuFigure<Decimal>,
     /// Power while a running job waits for others, W.
-    pub blocked_w: Figure<Decimal>,
+    pub blocked_w: GpuFigure<Decimal>,
 }
 
 /// A number and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Figure<T> {
+pub struct GpuFigure<T> {
     /// The number.
     pub value: T,
     /// How it is known.
-    pub kind: FigureKind,
+    pub kind: GpuFigureKind,
     /// File, publication or rule.
     pub source: String,
 }
@@ -45,7 +45,7 @@ pub struct Figure<T> {
 /// How a figure is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum FigureKind {
+pub enum GpuFigureKind {
     /// Read from a real board.
     Measured,
     /// Published by the maker.
@@ -60,7 +60,7 @@ pub struct ClocksFile {
     /// The memory clock, MHz.
     pub mem_mhz: i64,
     /// Runs of clocks, low to high.
-    pub sm_mhz: Figure<Vec<ClockRunFile>>,
+    pub sm_mhz: GpuFigure<Vec<ClockRunFile>>,
 }
 
 /// Evenly spaced clocks: `from`, `from + step`, ... up to `to`, each rounded down to whole MHz.
@@ -79,11 +79,11 @@ pub struct ClockRunFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PowerLimitsFile {
     /// The lowest that can be set, W.
-    pub min: Figure<Decimal>,
+    pub min: GpuFigure<Decimal>,
     /// What holds when nothing is set, W.
-    pub default: Figure<Decimal>,
+    pub default: GpuFigure<Decimal>,
     /// The highest that can be set, W.
-    pub max: Figure<Decimal>,
+    pub max: GpuFigure<Decimal>,
 }
 
 impl Document for GpuFile {

@@ -1,0 +1,281 @@
+//! `rats.profile/1` as it stands in the file: what was measured of one workload on one GPU type.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::instance::PointFile;
+use super::read::Document;
+use crate::decimal::Decimal;
+
+/// Time and power of one workload on one type of GPU, over its operating points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileFile {
+    /// Always `rats.profile/1`.
+    pub format: String,
+    /// Name of the profile; the file is named after it.
+    pub id: String,
+    /// The type of GPU, as in the catalogue: `v100`, `a40`, `a100-sxm-80gb`.
+    pub gpu_type: String,
+    /// What was run.
+    pub workload: WorkloadFile,
+    /// Where the figures come from.
+    pub source: SourceFile,
+    /// How the columns of `points` and `scaling` came about.
+    pub origin: OriginFile,
+    /// Set if the points were measured on a gang: they hold for gangs of exactly this shape, communication included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<GangFile>,
+    /// Samples that one GPU handles in one step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_per_gpu: Option<Figure>,
+    /// Samples of one pass over the data set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples_per_epoch: Option<Figure>,
+    /// Bytes that an all-reduce sums in every step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_bytes: Option<Figure>,
+    /// Bytes that one GPU reads from the shared store in a step; the uncached share only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_bytes_per_step: Option<Figure>,
+    /// Share of the step during which communication can hide behind computation, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Figure>,
+    /// Power of a GPU that waits for others, W.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_w: Option<Figure>,
+    /// Memory on each GPU, MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<Figure>,
+    /// Time before the first step, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_s: Option<Figure>,
+    /// Measurements, one an operating point; may be empty if there is `scaling`.
+    #[serde(default)]
+    pub points: Vec<MeasuredPointFile>,
+    /// Measurements on several GPUs at the default operating point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<ScalingFile>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadFile {
+    /// The model or application.
+    pub model: String,
+    /// What it is trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
+    /// The optimizer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimizer: Option<String>,
+    /// The number format: `fp32`, `bf16`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+    /// The part that was measured, if not the whole: `stage 3 of 8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// What one step is: `one training step`, `one micro-batch`, `one run of the application`.
+    pub step: String,
+}
+
+/// How a figure came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Read off an instrument.
+    Measured,
+    /// Computed from measured and published figures alone.
+    Derived,
+    /// A guess went in; the note says which.
+    Assumed,
+}
+
+/// A figure and how it came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The value, in the unit of the field.
+    pub value: f64,
+    /// How it came about.
+    pub kind: Kind,
+    /// From what, or why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// How the columns came about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OriginFile {
+    /// Of all `step_s`.
+    pub step_s: ColumnOrigin,
+    /// Of all `power_w`; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<ColumnOrigin>,
+}
+
+/// How one column came about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ColumnOrigin {
+    /// How.
+    pub kind: Kind,
+    /// From what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Where figures come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceFile {
+    /// Title of the publication or data set.
+    pub title: String,
+    /// Who measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authors: Option<String>,
+    /// Where it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// The revision of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The file inside it, or in the data set as it was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its licence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// The machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// How to cite it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citation: Option<String>,
+}
+
+/// The shape of a gang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct GangFile {
+    /// Number of GPUs; the product of the three degrees.
+    pub gpus: i64,
+    /// Degree of data parallelism.
+    pub dp: i64,
+    /// Degree of pipeline parallelism.
+    pub pp: i64,
+    /// Degree of tensor parallelism.
+    pub tp: i64,
+}
+
+/// One operating point and what was measured there. At least one of `step_s` and `power_w` is present.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredPointFile {
+    /// Locked SM clock, MHz; absent: default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<i64>,
+    /// Locked memory clock, MHz; absent: default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mem_mhz: Option<i64>,
+    /// Power limit of the GPU, W; absent: default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_limit_w: Option<Decimal>,
+    /// Time of one step, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_s: Option<f64>,
+    /// Mean board power of one GPU during it, W.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<f64>,
+    /// Standard deviation of the time over its mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_s_spread: Option<f64>,
+    /// Standard deviation of the power over its mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_w_spread: Option<f64>,
+    /// Number of measurements behind the means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<i64>,
+    /// What is suspicious about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
+}
+
+/// Why a measurement is suspicious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Flag {
+    /// The time cannot be that of this workload (another workload has the very same column): do not use it.
+    TimeUnusable,
+    /// The power cannot be that of this workload: do not use it.
+    PowerUnusable,
+    /// The times take few distinct values: their steps are the instrument's, not the GPU's.
+    TimeQuantized,
+    /// The time lies off its neighbors by more than the sweep can explain.
+    TimeNoisy,
+    /// The power limit held the clock below the one that was asked for.
+    Throttled,
+    /// The mean power is above the power limit.
+    AboveLimit,
+}
+
+/// A measurement on several GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScalingFile {
+    /// Number of GPUs.
+    pub gpus: i64,
+    /// Number of nodes they were spread over, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<i64>,
+    /// Whether they sat on as few nodes as possible, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consolidated: Option<bool>,
+    /// Time of one step of the gang, communication included, s.
+    pub step_s: f64,
+    /// Mean power of one GPU, W.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<f64>,
+    /// What the step consists of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StagesFile>,
+}
+
+/// The parts of a step; they may overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StagesFile {
+    /// Loading and preparing the input, s.
+    pub load_s: f64,
+    /// Computing on the GPU, s.
+    pub compute_s: f64,
+    /// Communicating, s.
+    pub network_s: f64,
+}
+
+impl Document for ProfileFile {
+    const FORMAT: &'static str = "rats.profile/1";
+}
+
+impl MeasuredPointFile {
+    /// The operating point alone, as options of an instance have it.
+    pub fn point(&self) -> PointFile {
+        PointFile { sm_mhz: self.sm_mhz, mem_mhz: self.mem_mhz, power_limit_w: self.power_limit_w }
+    }
+}
+
+impl Figure {
+    /// A measured figure.
+    pub fn measured(value: f64, note: impl Into<String>) -> Self {
+        Self { value, kind: Kind::Measured, note: Some(note.into()) }
+    }
+
+    /// A derived figure.
+    pub fn derived(value: f64, note: impl Into<String>) -> Self {
+        Self { value, kind: Kind::Derived, note: Some(note.into()) }
+    }
+
+    /// An assumed figure.
+    pub fn assumed(value: f64, note: impl Into<String>) -> Self {
+        Self { value, kind: Kind::Assumed, note: Some(note.into()) }
+    }
+}
+
+impl ColumnOrigin {
+    /// A column of this kind.
+    pub fn new(kind: Kind, note: impl Into<String>) -> Self {
+        Self { kind, note: Some(note.into()) }
+    }
+}
