@@ -31,6 +31,8 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 	$(RATS) schema codes > docs/codes.md
 	$(RATS) schema instance > docs/schema/instance.schema.json
 	$(RATS) schema plan > docs/schema/plan.schema.json
+	$(RATS) schema gpu > docs/schema/gpu.schema.json
+	$(RATS) schema fabric > docs/schema/fabric.schema.json
 
 best-known: build ## Records the optima of the tiny instances, through the checker.
 	cargo run --release --example best_known

@@ -94,10 +94,12 @@ fn combine(clocks: &[Clocks], limits: &[Limits]) -> Result<Imported, Problems> {
         let of = Kind { id: &id, known, names: &names, clocks, limits };
         match of.gpu() {
             Ok(gpu) => imported.gpus.push(gpu),
-            Err(missing) => {
+            // What is known in part only needs no word where the tables do not list it.
+            Err(missing) if of.listed() => {
                 let message = format!("left out: {missing} in the tables.");
                 imported.warnings.push(Warning::new(Code::G02, names.join(", "), message));
             }
+            Err(_) => {}
         }
     }
     Ok(imported)
@@ -145,6 +147,10 @@ impl Kind<'_> {
             power_limit_w,
             idle_w,
         })
+    }
+
+    fn listed(&self) -> bool {
+        self.rows().next().is_some() || self.clocks.iter().any(|of| self.names.contains(&of.gpu.as_str()))
     }
 
     fn name(&self) -> String {
