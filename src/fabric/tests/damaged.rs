@@ -42,7 +42,7 @@ fn damaged_networks() {
         (r#"["a", "b"]}"#, r#"["a", "c"]}"#, "T02 domains[0].members[1]"),
         (r#"["a", "b"]}"#, r#"["a", "a"]}"#, "T06 domains[0].members[1]"),
         (r#"["a", "b"]}"#, r#"["a"]}"#, "T06 domains"),
-        (r#"["a", "b"]}"#, r#"[]}"#, "I01 domains[0].members"),
+        (r#"["a", "b"]}"#, "[]}", "I01 domains[0].members"),
         (r#"["a", "b"]}"#, r#"["a", "b", "r"]}"#, "T05 domains[0]"),
         (r#"["a", "b"]}"#, r#"["a", "b", "q"]}, {"id": "q", "level": "cluster", "members": ["r"]}"#, "T05 domains[0]"),
         (r#"["a", "b"]}"#, r#"["a", "q"]}, {"id": "q", "level": "cluster", "members": ["b"]}"#, "T06 domains[1].level"),
