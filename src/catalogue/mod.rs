@@ -76,7 +76,7 @@ fn combine(clocks: &[Clocks], limits: &[Limits]) -> Result<Imported, Problems> {
         serde_json::from_str(KNOWN).map_err(|error| Problem::new(Code::U08, "known.json", format!("{error}.")))?;
     let mut imported = Imported {
         gpus: Vec::new(),
-        clock_rows: clocks.iter().map(|of| of.clocks.values().map(Vec::len).sum::<usize>()).sum(),
+        clock_rows: clocks.iter().map(|of| of.by_memory.values().map(Vec::len).sum::<usize>()).sum(),
         limit_rows: limits.len(),
         warnings: Vec::new(),
     };
@@ -94,10 +94,12 @@ fn combine(clocks: &[Clocks], limits: &[Limits]) -> Result<Imported, Problems> {
         let of = Kind { id: &id, known, names: &names, clocks, limits };
         match of.gpu() {
             Ok(gpu) => imported.gpus.push(gpu),
-            Err(missing) => {
+            // What is known in part only needs no word where the tables do not list it.
+            Err(missing) if of.listed() => {
                 let message = format!("left out: {missing} in the tables.");
                 imported.warnings.push(Warning::new(Code::G02, names.join(", "), message));
             }
+            Err(_) => {}
         }
     }
     Ok(imported)
@@ -147,6 +149,10 @@ impl Kind<'_> {
         })
     }
 
+    fn listed(&self) -> bool {
+        self.rows().next().is_some() || self.clocks.iter().any(|of| self.names.contains(&of.gpu.as_str()))
+    }
+
     fn name(&self) -> String {
         let listed = self.clocks.iter().map(|of| &of.gpu).find(|name| self.names.contains(&name.as_str()));
         let known = self.known.and_then(|known| known.name.as_ref());
@@ -163,14 +169,14 @@ impl Kind<'_> {
             let known = self.known.map(|known| known.clocks.clone()).filter(|clocks| !clocks.is_empty());
             return known.ok_or_else(|| "no supported clocks".to_owned());
         };
-        if of.clocks.values().all(|clocks| clocks.len() == 1) {
+        if of.by_memory.values().all(|clocks| clocks.len() == 1) {
             return Err("only one clock a memory clock, so the list was shortened,".to_owned());
         }
         let entry = |(&mem_mhz, clocks): (&i64, &Vec<i64>)| ClocksFile {
             mem_mhz,
             sm_mhz: GpuFigure { value: runs::runs(clocks), kind: GpuFigureKind::Measured, source: of.source() },
         };
-        Ok(of.clocks.iter().rev().map(entry).collect())
+        Ok(of.by_memory.iter().rev().map(entry).collect())
     }
 
     fn memory(&self) -> Result<GpuFigure<i64>, String> {
@@ -182,7 +188,7 @@ impl Kind<'_> {
     fn power_limits(&self) -> Result<PowerLimitsFile, String> {
         let row = self.rows().find_map(|row| {
             let figure = |value| measured(value, row.source());
-            let (min, default, max) = row.power_limits?;
+            let (min, default, max) = row.power_w?;
             Some(PowerLimitsFile { min: figure(min), default: figure(default), max: figure(max) })
         });
         let known = || self.known.and_then(|known| known.power_limit_w.clone());

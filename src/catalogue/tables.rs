@@ -19,7 +19,7 @@ pub struct Clocks {
     file: String,
     driver: String,
     /// SM clocks by memory clock, MHz.
-    pub clocks: BTreeMap<i64, Vec<i64>>,
+    pub by_memory: BTreeMap<i64, Vec<i64>>,
 }
 
 /// What one board reports.
@@ -33,7 +33,7 @@ pub struct Limits {
     /// MiB.
     pub memory_mib: i64,
     /// Lowest, default and highest, W.
-    pub power_limits: Option<(Decimal, Decimal, Decimal)>,
+    pub power_w: Option<(Decimal, Decimal, Decimal)>,
     /// MHz.
     pub default_sm: Option<i64>,
     /// MHz.
@@ -67,9 +67,9 @@ pub fn clocks(bytes: &[u8]) -> Result<Vec<Clocks>, Problems> {
         let position = files.iter().position(|of| of.gpu == gpu && of.file == file).unwrap_or(files.len());
         if position == files.len() {
             let (gpu, file, driver) = (gpu.to_owned(), file.to_owned(), driver.to_owned());
-            files.push(Clocks { gpu, file, driver, clocks: BTreeMap::new() });
+            files.push(Clocks { gpu, file, driver, by_memory: BTreeMap::new() });
         }
-        let clocks = files[position].clocks.entry(mem).or_default();
+        let clocks = files[position].by_memory.entry(mem).or_default();
         if clocks.contains(&sm) {
             return Err(format!("{sm} MHz at {mem} MHz is listed twice"));
         }
@@ -83,11 +83,11 @@ pub fn clocks(bytes: &[u8]) -> Result<Vec<Clocks>, Problems> {
 pub fn limits(bytes: &[u8]) -> Result<Vec<Limits>, Problems> {
     let mut boards = Vec::new();
     rows(bytes, LIMITS_HEADER, |cells| {
-        let power_limits = match (watts(cells[7])?, watts(cells[6])?, watts(cells[8])?) {
+        let power_w = match (watts(cells[7])?, watts(cells[6])?, watts(cells[8])?) {
             (Some(min), Some(default), Some(max)) => Some((min, default, max)),
             _ => None,
         };
-        if let Some((min, default, max)) = power_limits
+        if let Some((min, default, max)) = power_w
             && !(min.scaled(3) <= default.scaled(3) && default.scaled(3) <= max.scaled(3))
         {
             return Err(format!("power limits {min}, {default}, {max} are out of order"));
@@ -99,7 +99,7 @@ pub fn limits(bytes: &[u8]) -> Result<Vec<Limits>, Problems> {
             file: cells[1].to_owned(),
             driver: if cells[4].is_empty() { "unknown".to_owned() } else { cells[4].to_owned() },
             memory_mib: memory_mib.ok_or_else(|| format!("`{}` is no memory size in MiB", cells[5].escape_debug()))?,
-            power_limits,
+            power_w,
             default_sm: optional(cells[12], clock)?,
             default_mem: optional(cells[13], clock)?,
             draw: watts(cells[14])?,

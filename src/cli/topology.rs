@@ -1,5 +1,6 @@
 //! `rats topology reduce`: a network as the tree of an instance.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,7 +13,8 @@ use serde::Serialize;
 use super::{Answer, warn};
 use crate::document::{Suspicion, json};
 use crate::fabric::islands::Joining;
-use crate::fabric::network::{AreaKind, Network};
+use crate::fabric::network::{Area, AreaKind, Network};
+use crate::fabric::overstate::Overstatement;
 use crate::fabric::source::{self, Figures, Kind};
 use crate::fabric::{Options, Reduction, reduce};
 use crate::io::{STANDARD, bytes, place_warnings, placed, read_gpu, write};
@@ -110,7 +112,7 @@ pub enum From {
     Fabric,
     /// A topology file of NCCL.
     NcclXml,
-    /// A table of NVLinks: gpu_i,gpu_j,nvlink_links,pcie_path.
+    /// A table of NVLinks: `gpu_i,gpu_j,nvlink_links,pcie_path`.
     Nvlink,
     /// The output of `nvidia-smi topo -m`.
     Smi,
@@ -215,7 +217,7 @@ fn figures(args: &ReduceArgs) -> Result<Figures, Problems> {
 }
 
 fn domains(network: &Network, reduction: &Reduction) -> Vec<DomainRow> {
-    let row = |(position, area): (usize, &crate::fabric::network::Area)| DomainRow {
+    let row = |(position, area): (usize, &Area)| DomainRow {
         name: area.name.clone(),
         level: match area.kind {
             AreaKind::Domain(domain) => network.file.domains[domain].level.clone(),
@@ -260,16 +262,17 @@ fn text(network: &Network, reduction: &Reduction, args: &ReduceArgs) -> String {
         ]);
     }
     let mut text = table(&rows, &[Align::Left, Align::Left, Align::Right]);
-    let worst =
-        reduction.overstatements.iter().map(super::super::fabric::overstate::Overstatement::ratio).fold(1.0, f64::max);
-    text.push_str(&format!(
+    let worst = reduction.overstatements.iter().map(Overstatement::ratio).fold(1.0, f64::max);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
         "\n{} in {}; used at once, uplinks are overstated by at least a factor of {}\n",
         count(network.gpus, "GPU"),
         count(network.file.hosts.len(), "node"),
         number(worst)
-    ));
+    );
     if let Some(path) = &args.output {
-        text.push_str(&format!("written to {}\n", path.display()));
+        let _ = writeln!(text, "written to {}", path.display());
     }
     text
 }

@@ -8,7 +8,7 @@ use rats_domain::problem::{Problem, Problems, Warning};
 use rats_domain::units::KilobytesPerSecond;
 
 use super::flow::{Flow, Side};
-use super::network::{AreaKind, Network};
+use super::network::{Area, AreaKind, Network};
 use super::overstate::{Overstatement, overstatement};
 
 /// How to reduce.
@@ -146,7 +146,7 @@ fn valid(cluster: &ClusterFile) -> Result<(), Problems> {
 /// A node states one uplink for all its islands.
 fn uneven_islands(network: &Network, uplinks: &[KilobytesPerSecond]) -> Vec<Warning> {
     let hosts = network.areas.iter().filter(|area| matches!(area.kind, AreaKind::Host(_)));
-    let warning = |area: &super::network::Area| {
+    let warning = |area: &Area| {
         let islands = || area.children.iter().map(|&island| uplinks[island]);
         let (least, most) = (islands().min()?, islands().max()?);
         let message = format!("its islands have uplinks from {least} to {most}; the least is taken for all.");

@@ -40,7 +40,7 @@ pub(super) fn network(file: FabricFile) -> Result<Network, Problems> {
     links.extend(storage.and_then(|storage| reader.storage(storage)));
     let (vertices, mut problems) = (reader.vertices, reader.problems);
     match areas::areas(&file) {
-        Ok(areas) if problems.is_empty() => Ok(Network { areas, gpus, storage, vertices, links, file }),
+        Ok(areas) if problems.is_empty() => Ok(Network { file, areas, gpus, storage, vertices, links }),
         Ok(_) => Err(Problems(problems)),
         Err(more) => {
             problems.extend(more.0);

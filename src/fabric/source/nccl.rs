@@ -17,10 +17,7 @@ use crate::fabric::rates;
 /// # Errors
 /// Broken XML, or every element that says too little, or a missing figure.
 pub fn read(text: &str, figures: &Figures) -> Result<Source, Problems> {
-    let document = Document::parse(text).map_err(|error| {
-        let at = error.pos();
-        Problem::new(Code::T01, format!("line {}, column {}", at.row, at.col), format!("broken XML: {error}."))
-    })?;
+    let document = Document::parse(text).map_err(|error| broken(text, &error))?;
     let root = document.root_element();
     if !root.has_tag_name("system") {
         let message = format!("the root element is `{}`, not `system`.", root.tag_name().name());
@@ -263,6 +260,18 @@ impl<'f> Reader<'f> {
             }
         }
     }
+}
+
+/// An error of the XML; one at the end of a truncated file carries no position of its own.
+fn broken(text: &str, error: &roxmltree::Error) -> Problem {
+    let at = error.pos();
+    let place = match error {
+        roxmltree::Error::UnclosedRootNode | roxmltree::Error::UnexpectedEndOfStream => {
+            format!("line {} (end of file)", text.lines().count().max(1))
+        }
+        _ => format!("line {}, column {}", at.row, at.col),
+    };
+    Problem::new(Code::T01, place, format!("broken XML: {error}."))
 }
 
 fn place(node: &Node<'_, '_>) -> String {

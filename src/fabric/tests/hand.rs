@@ -80,7 +80,7 @@ fn clos() -> Sketch {
     for spine in 0..4 {
         sketch.switch(&format!("spine{spine}"));
     }
-    for leaf in 0..4 {
+    for (leaf, rack) in racks.iter().enumerate() {
         sketch.switch(&format!("leaf{leaf}"));
         let hosts: Vec<_> = (0..4).map(|host| format!("h{leaf}{host}")).collect();
         for host in &hosts {
@@ -89,7 +89,7 @@ fn clos() -> Sketch {
         for spine in 0..8 {
             sketch.link(&format!("leaf{leaf}"), &format!("spine{}", spine / 2), gb(12_500));
         }
-        sketch.domain(&racks[leaf], "rack", &hosts);
+        sketch.domain(rack, "rack", &hosts);
     }
     sketch.domain("all", "cluster", &racks);
     sketch

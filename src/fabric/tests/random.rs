@@ -6,10 +6,16 @@ use super::*;
 use crate::fabric::flow::Side;
 use crate::fabric::network::AreaKind;
 
+/// The link of a host, and those of its GPUs.
+type Host = (i64, Vec<i64>);
+
+/// The link of a rack, and its hosts.
+type Rack = (i64, Vec<Host>);
+
 /// Racks of hosts of GPUs, with the links of each GPU, host and rack in GB/s.
 #[derive(Clone, Debug)]
 struct Tree {
-    racks: Vec<(i64, Vec<(i64, Vec<i64>)>)>,
+    racks: Vec<Rack>,
 }
 
 fn trees() -> impl Strategy<Value = Tree> {
@@ -45,9 +51,9 @@ impl Tree {
 
     /// What each link of hosts and racks can be used for: no more than is below and no more than the rest takes.
     fn tight(&self) -> Self {
-        let host = |(uplink, gpus): &(i64, Vec<i64>)| (*uplink).min(gpus.iter().sum());
-        let hosts = |(_, hosts): &(i64, Vec<(i64, Vec<i64>)>)| hosts.iter().map(host).sum::<i64>();
-        let rack = |rack: &(i64, Vec<(i64, Vec<i64>)>)| rack.0.min(hosts(rack));
+        let host = |(uplink, gpus): &Host| (*uplink).min(gpus.iter().sum());
+        let hosts = |(_, hosts): &Rack| hosts.iter().map(host).sum::<i64>();
+        let rack = |rack: &Rack| rack.0.min(hosts(rack));
         let all: i64 = self.racks.iter().map(rack).sum();
         let tight = self.racks.iter().map(|of| {
             let rest = all - rack(of);
@@ -63,7 +69,7 @@ impl Tree {
 
     /// Uplinks of racks and hosts in the order of the areas, without the root.
     fn uplinks(&self) -> Vec<KilobytesPerSecond> {
-        let of = |(uplink, hosts): &(i64, Vec<(i64, Vec<i64>)>)| {
+        let of = |(uplink, hosts): &Rack| {
             std::iter::once(*uplink).chain(hosts.iter().map(|(uplink, _)| *uplink)).collect::<Vec<_>>()
         };
         self.racks.iter().flat_map(of).map(|uplink| gb(uplink * 1000)).collect()
