@@ -32,7 +32,7 @@ fn model(criterion: &mut Criterion) {
     criterion.bench_function("evaluate tick by tick", |b| b.iter(|| judge(&instance, black_box(&schedule))));
     criterion.bench_function("check", |b| b.iter(|| check_schedule(&instance, black_box(&schedule))));
     criterion.bench_function("timetable of a schedule", |b| {
-        b.iter(|| Timetable::of(&instance, black_box(schedule.clone())))
+        b.iter(|| Timetable::of(&instance, black_box(schedule.clone())));
     });
 }
 

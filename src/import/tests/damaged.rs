@@ -135,6 +135,7 @@ fn perseus() -> Vec<Case> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn others() -> Vec<Case> {
     let ttu = (Source::Ttu, "mean_fp_data_HPC_apps.csv");
     let alone = (Source::Gavel, "isolated_throughput.csv");
