@@ -22,7 +22,6 @@ use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, St
 
 use crate::edf_max::EdfMax;
 use crate::greedy_energy::GreedyEnergy;
-#[cfg(feature = "highs")]
 use crate::milp::Milp;
 
 /// The heuristics get at most one part in this many of the time.
@@ -43,7 +42,10 @@ impl Solver for Auto {
     }
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
-        let slice = Slice { control, keep: control.remaining().map(|left| left.saturating_sub(left / HEURISTIC_PART)) };
+        let proof_follows = can_prove(instance);
+        let keep =
+            |left: Duration| if proof_follows { left.saturating_sub(left / HEURISTIC_PART) } else { Duration::ZERO };
+        let slice = Slice { control, keep: control.remaining().map(keep) };
         let first = GreedyEnergy.solve(instance, request, &slice);
         let first = match first {
             Outcome::Unknown { .. } => EdfMax.solve(instance, request, control),
@@ -53,22 +55,17 @@ impl Solver for Auto {
             Outcome::Feasible { schedule, .. } | Outcome::Optimal { schedule, .. } => Some(schedule.clone()),
             Outcome::Infeasible { .. } | Outcome::Unknown { .. } => None,
         };
-        prove(instance, request, control, incumbent).unwrap_or(first)
+        if proof_follows { prove(instance, request, control, incumbent) } else { first }
     }
 }
 
-/// The exact solver's outcome, started from the better of the incumbent and the request's own start; `None` if it does
-/// not take the instance.
-#[cfg(feature = "highs")]
-fn prove(
-    instance: &Instance,
-    request: &Request,
-    control: &dyn Control,
-    incumbent: Option<Schedule>,
-) -> Option<Outcome> {
-    if Milp.refuses(instance).is_some() {
-        return None;
-    }
+/// Whether there is an exact solver that takes the instance.
+fn can_prove(instance: &Instance) -> bool {
+    Milp.refuses(instance).is_none()
+}
+
+/// The exact solver's outcome, started from the better of the incumbent and the request's own start.
+fn prove(instance: &Instance, request: &Request, control: &dyn Control, incumbent: Option<Schedule>) -> Outcome {
     let starts = [incumbent, request.warm_start.clone()].into_iter().flatten();
     let value = |schedule: &Schedule| {
         let plan = check_schedule(instance, schedule).ok()?.into_checked().ok()?;
@@ -76,12 +73,7 @@ fn prove(
     };
     let starts = starts.filter_map(|schedule| value(&schedule).map(|value| (value, schedule)));
     let warm_start = starts.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, schedule)| schedule);
-    Some(Milp.solve(instance, &Request { warm_start, ..request.clone() }, control))
-}
-
-#[cfg(not(feature = "highs"))]
-fn prove(_: &Instance, _: &Request, _: &dyn Control, _: Option<Schedule>) -> Option<Outcome> {
-    None
+    Milp.solve(instance, &Request { warm_start, ..request.clone() }, control)
 }
 
 /// A part of the time: stops when no more than `keep` is left.

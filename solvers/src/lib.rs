@@ -4,6 +4,7 @@
 //! program should use one: it improves what the model promises (no job could start earlier for free), checks the
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
+#[cfg(feature = "highs")]
 pub mod auto;
 pub mod bounds;
 mod demand;

@@ -2,6 +2,7 @@
 
 use rats_domain::solver::Solver;
 
+#[cfg(feature = "highs")]
 use crate::auto::Auto;
 use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
@@ -12,6 +13,7 @@ use crate::milp::Milp;
 
 /// Every solver.
 pub static ALL: &[&dyn Solver] = &[
+    #[cfg(feature = "highs")]
     &Auto,
     &FifoMax,
     &EdfMax,

@@ -87,6 +87,9 @@ pub fn run(
     if let Some(reason) = solver.refuses(instance) {
         return Err(SolverFault::Refused(reason));
     }
+    if solver.about().baseline && request.warm_start.is_some() {
+        return Err(SolverFault::Refused("a baseline is what it is and takes no plan to start from".to_owned()));
+    }
     let cheap = bounds::lower_bound(instance).value;
     control.progress(Progress { incumbent: None, bound: Some(cheap) });
     match solver.solve(instance, request, control) {
@@ -97,6 +100,9 @@ pub fn run(
         Outcome::Infeasible { reason } => Ok(without_plan(Status::Infeasible, None, None, Some(reason))),
         Outcome::Unknown { bound, stop } => {
             let bound = bound.map_or(cheap, |bound| bound.max(cheap));
+            if let Some(start) = &request.warm_start {
+                return with_plan(solver, instance, request, start.clone(), bound, Some(stop));
+            }
             Ok(without_plan(Status::Unknown, Some(bound), Some(stop), None))
         }
     }
@@ -110,6 +116,7 @@ fn with_plan(
     bound: f64,
     stop: Option<Stop>,
 ) -> Result<Solved, SolverFault> {
+    let schedule = better_of(instance, schedule, request.warm_start.as_ref());
     let mut plan = checked(instance, &schedule)?;
     if !solver.about().baseline {
         let shifted = left_shift(instance, plain_power(instance, schedule));
@@ -123,6 +130,17 @@ fn with_plan(
     let status = if proved { Status::Optimal } else { Status::Feasible };
     let stop = if proved { None } else { stop.or(Some(Stop::Stalled)) };
     Ok(Solved { status, plan: Some(plan), bound: Some(bound), stop, reason: None })
+}
+
+/// The schedule, or the start that was given if that is better: no method may lose what it was handed.
+fn better_of(instance: &Instance, schedule: Schedule, start: Option<&Schedule>) -> Schedule {
+    let value = |schedule: &Schedule| checked(instance, schedule).ok().map(|plan| plan.evaluation().objective);
+    match start {
+        Some(start) if value(start).is_some_and(|start| value(&schedule).is_none_or(|found| start < found)) => {
+            start.clone()
+        }
+        _ => schedule,
+    }
 }
 
 fn checked(instance: &Instance, schedule: &Schedule) -> Result<CheckedPlan, SolverFault> {

@@ -37,6 +37,7 @@ pub mod write;
 
 use rats_domain::check::check_schedule;
 use rats_domain::instance::Instance;
+use rats_domain::objective::gap;
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
 
@@ -80,7 +81,9 @@ impl Solver for Milp {
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
         match build::build(instance) {
-            Build::Program(built) => Search { instance, request, control, built: *built, best: None }.run(),
+            Build::Program(built) => {
+                Search { instance, request, control, built: *built, best: None, starts_warm: true }.run()
+            }
             Build::Infeasible(reason) => Outcome::Infeasible { reason },
             Build::TooLarge(_) => Outcome::Unknown { bound: None, stop: Stop::Memory },
         }
@@ -93,6 +96,8 @@ struct Search<'a> {
     control: &'a dyn Control,
     built: Built,
     best: Option<(f64, Schedule)>,
+    /// Whether HiGHS is given the incumbent to start from.
+    starts_warm: bool,
 }
 
 impl Search<'_> {
@@ -122,7 +127,13 @@ impl Search<'_> {
                     let values = values.unwrap_or_default();
                     let schedule = extract::schedule(self.instance, &self.built, &values);
                     if self.offer(schedule) {
-                        return self.stopped(bound, Stop::Finished);
+                        if self.is_proved(bound) || !self.starts_warm {
+                            return self.stopped(bound, Stop::Finished);
+                        }
+                        // HiGHS 1.16 can map a start into its presolved space with too low an objective and then stop
+                        // at that: what it calls optimal is not what it found. Ask again without a start.
+                        self.starts_warm = false;
+                        continue;
                     }
                     extract::cut_off(&mut self.built, &values);
                 }
@@ -132,8 +143,15 @@ impl Search<'_> {
     }
 
     fn asked(&self, presolve: bool) -> Asked {
-        let start = self.best.as_ref().and_then(|(_, schedule)| extract::start(self.instance, &self.built, schedule));
+        let incumbent = self.best.as_ref().filter(|_| self.starts_warm);
+        let start = incumbent.and_then(|(_, schedule)| extract::start(self.instance, &self.built, schedule));
         Asked { presolve, threads: self.request.threads, gap: self.request.gap, start }
+    }
+
+    /// Whether the incumbent is within the asked gap of the bound.
+    fn is_proved(&self, bound: Option<f64>) -> bool {
+        let limit = self.request.gap.max(crate::PROOF_GAP);
+        self.best.as_ref().zip(bound).is_some_and(|((objective, _), bound)| gap(*objective, bound) <= limit)
     }
 
     /// Takes a schedule if the checker does; `false` if it breaks a rule.
@@ -161,10 +179,9 @@ impl Search<'_> {
     }
 
     fn stopped(self, bound: Option<f64>, stop: Stop) -> Outcome {
+        let proved = self.is_proved(bound);
         match (self.best, bound) {
-            (Some((objective, schedule)), Some(bound))
-                if rats_domain::objective::gap(objective, bound) <= self.request.gap.max(1e-9) =>
-            {
+            (Some((objective, schedule)), Some(bound)) if proved => {
                 Outcome::Optimal { schedule, bound: bound.min(objective) }
             }
             (Some((_, schedule)), bound) => Outcome::Feasible { schedule, bound, stop },

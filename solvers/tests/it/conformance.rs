@@ -36,7 +36,7 @@ fn exact_solvers_agree_with_the_record_and_heuristics_are_not_below() {
             let id = solver.about().id;
             let solved = solve(*solver, &instance).unwrap_or_else(|fault| panic!("{name}: {id}: {fault}"));
             match (known[&name], objective(&solved)) {
-                (Some(best), Some(found)) if solver.about().exact => {
+                (Some(best), Some(found)) if solver.about().exact || id == "auto" => {
                     assert!(same(found, best), "{name}: {id} finds {found}, known is {best}");
                     assert_eq!(solved.status, Status::Optimal, "{name}: {id}");
                 }
@@ -51,6 +51,23 @@ fn exact_solvers_agree_with_the_record_and_heuristics_are_not_below() {
                     }
                 }
                 (Some(_), None) => assert!(!solver.about().exact, "{name}: {id} finds no plan"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_start_is_never_lost_and_a_proof_survives_it() {
+    for (name, instance) in tiny() {
+        let Some(optimum) = solve(&rats_solvers::milp::Milp, &instance).expect("taken").plan else { continue };
+        let best = optimum.evaluation().objective;
+        for solver in ALL.iter().filter(|solver| !solver.about().baseline) {
+            let request = Request { warm_start: Some(optimum.schedule().clone()), ..Request::default() };
+            let solved = run(*solver, &instance, &request, &Unlimited).expect("taken");
+            let id = solver.about().id;
+            assert!(objective(&solved).is_some_and(|found| same(found, best)), "{name}: {id} loses its start");
+            if solver.about().exact {
+                assert_eq!(solved.status, Status::Optimal, "{name}: {id}");
             }
         }
     }
