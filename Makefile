@@ -35,7 +35,7 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 	$(RATS) schema pairs > docs/schema/pairs.schema.json
 
 best-known: build ## Records the optima of the tiny instances, through the checker.
-	cargo run --release --example best_known
+	$(RATS) record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
 
 bench: deps ## Measures; compare ratios within one run.
 	cargo bench --workspace

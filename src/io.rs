@@ -38,7 +38,21 @@ pub fn read_plan(path: &Path) -> Result<Read<PlanFile>, Problems> {
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), Problem> {
-    atomically(path, content).map_err(|error| Problem::new(Code::U02, path.display().to_string(), sentence(&error)))
+    atomically(path, content).map_err(|error| unwritable(path, &error))
+}
+
+/// Whether [`write()`] could succeed, asked before hours of work depend on it.
+///
+/// # Errors
+/// A file cannot be made there.
+pub fn can_write(path: &Path) -> Result<(), Problem> {
+    let target = target_of(path);
+    let probe = if is_special(&target) {
+        Ok(())
+    } else {
+        tempfile::Builder::new().prefix(".rats-").tempfile_in(directory_of(&target)).map(drop)
+    };
+    probe.map_err(|error| unwritable(path, &error))
 }
 
 /// An error of a file with the file's name in front.
@@ -54,6 +68,15 @@ pub fn place_warnings(path: &Path, warnings: &mut [Warning]) {
     }
 }
 
+/// Reads a text file; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read or is no text.
+pub fn read_text(path: &Path) -> Result<String, Problem> {
+    let problem = |error| Problem::new(Code::R01, path.display().to_string(), format!("{error}."));
+    String::from_utf8(bytes(path)?).map_err(problem)
+}
+
 fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
     let content = if path == Path::new(STANDARD) {
         let mut content = Vec::new();
@@ -65,9 +88,8 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Problem> {
 }
 
 fn atomically(path: &Path, content: &[u8]) -> io::Result<()> {
-    // A symbolic link stays one: what it points to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+    let target = target_of(path);
+    if is_special(&target) {
         return File::options().write(true).open(&target)?.write_all(content);
     }
     let directory = directory_of(&target);
@@ -82,6 +104,19 @@ fn atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     // Not every file system can sync a directory; the file itself is safe.
     let _ = File::open(&directory).and_then(|directory| directory.sync_all());
     Ok(())
+}
+
+/// A symbolic link stays one: what it points to is replaced.
+fn target_of(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn is_special(target: &Path) -> bool {
+    fs::metadata(target).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(Code::U02, path.display().to_string(), sentence(error))
 }
 
 fn directory_of(path: &Path) -> PathBuf {
@@ -115,6 +150,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let problem = write(&directory.path().join("no/plan.json"), b"").unwrap_err();
         assert_eq!(problem.code, Code::U02);
+        assert_eq!(can_write(&directory.path().join("no/plan.json")), Err(problem));
+        assert_eq!(can_write(&directory.path().join("plan.json")), Ok(()));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[cfg(unix)]

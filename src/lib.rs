@@ -4,6 +4,7 @@
 //! and the command line. Every number that it shows comes from the evaluation of a plan, never from a solver.
 
 pub mod baseline;
+pub mod best_known;
 pub mod cli;
 pub mod clock;
 pub mod control;

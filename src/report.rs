@@ -18,7 +18,7 @@ pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
-    if value == value.trunc() && value.abs() < 1e15 {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
         return if value == 0.0 { "0".to_owned() } else { format!("{value:.0}") };
     }
     let magnitude = value.abs().log10().floor();

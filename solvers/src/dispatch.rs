@@ -65,6 +65,11 @@ impl Waits {
         Self::of(waits.ticks.into_iter().chain(timetable.cap_changes()))
     }
 
+    /// The ticks, in order.
+    pub fn into_ticks(self) -> Vec<Ticks> {
+        self.ticks
+    }
+
     fn of(ticks: impl Iterator<Item = Ticks>) -> Self {
         let mut ticks: Vec<_> = ticks.collect();
         ticks.sort_unstable();

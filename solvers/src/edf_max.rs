@@ -86,3 +86,47 @@ impl Solver for EdfMax {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rats_domain::solver::Unlimited;
+
+    use super::*;
+    use crate::testing::{Size, broken_rules, random_instance};
+
+    #[test]
+    fn plans_keep_every_rule_and_are_mostly_found() {
+        let mut found = 0;
+        for seed in 0..400 {
+            let instance = random_instance(seed, Size::Tiny);
+            if let Outcome::Feasible { schedule, .. } = EdfMax.solve(&instance, &Request::default(), &Unlimited) {
+                assert!(schedule.placements.values().all(Option::is_some));
+                assert_eq!(broken_rules(&instance, &schedule), 0);
+                found += 1;
+            }
+        }
+        assert!(found > 150, "{found}");
+    }
+
+    #[test]
+    fn the_urgent_job_goes_first_and_a_faster_option_saves_a_deadline() {
+        // One GPU. a (deadline 20) and b (deadline 9): b first, in [0, 5); a would end at 21 with its requested 16
+        // ticks, so it takes the option of 12 ticks in [5, 17).
+        let option =
+            |ticks: u32| format!(r#"{{"gpu_type": "T", "gpus": 1, "span": "node", "ticks": {ticks}, "power_w": 9}}"#);
+        let text = format!(
+            r#"{{"format": "rats.instance/1", "name": "i", "tick_s": 1, "horizon": 2147483648,
+                "cluster": {{"gpu_types": [{{"id": "T"}}], "nodes": [{{"id": "n", "gpu_type": "T", "gpus": 1}}]}},
+                "objective": [{{"term": "energy", "weight": 1}}],
+                "jobs": [{{"id": "a", "deadline": 20, "options": [{}, {}]}},
+                         {{"id": "b", "deadline": 9, "options": [{}]}}]}}"#,
+            option(16),
+            option(12),
+            option(5),
+        );
+        let instance = Instance::read(text.as_bytes()).unwrap().instance;
+        let plan = schedule(&instance, &Unlimited).unwrap().to_plan(&instance);
+        let found: Vec<_> = plan.assignments.iter().map(|a| (a.start, a.option)).collect();
+        assert_eq!(found, [(5, 1), (0, 0)]);
+    }
+}

@@ -68,3 +68,80 @@ impl Solver for FifoMax {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rats_domain::codes::Code;
+    use rats_domain::ids::JobId;
+    use rats_domain::schedule::Placement;
+
+    use super::*;
+    use crate::testing::{Size, first_gang, random_instance};
+
+    /// The definition, tick by tick and set by set.
+    fn by_definition(instance: &Instance) -> Schedule {
+        let mut schedule = Schedule::fixed_only(instance);
+        let mut left: Vec<JobId> = instance.jobs.ids().filter(|&job| instance.jobs[job].fixed.is_none()).collect();
+        left.sort_by_key(|&job| (instance.jobs[job].release, job));
+        let mut from = Ticks::ZERO;
+        while let Some(position) =
+            left.iter().position(|&job| !instance.jobs[job].after.iter().any(|before| left.contains(before)))
+        {
+            let id = left.remove(position);
+            let job = &instance.jobs[id];
+            let placed = job.after.iter().filter_map(|&before| Some((before, schedule.placements[before].as_ref()?)));
+            let ready = placed.map(|(before, placement)| placement.end(instance, before)).max().unwrap_or(Ticks::ZERO);
+            let first = from.max(job.release).max(ready);
+            schedule.placements[id] = (first.0..first.0 + 40).map(Ticks).find_map(|start| {
+                let gpus = first_gang(instance, &schedule, (id, job.requested), start)?;
+                Some(Placement { option: job.requested, start, gpus })
+            });
+            from = schedule.placements[id].as_ref().map_or(from, |placement| placement.start);
+        }
+        schedule
+    }
+
+    #[test]
+    fn schedule_equals_its_definition() {
+        let mut compared = 0;
+        for seed in 0..400 {
+            let instance = random_instance(seed, Size::Tiny);
+            let fixed = check_schedule(&instance, &Schedule::fixed_only(&instance)).unwrap();
+            let judged = [Code::V3, Code::V6, Code::V7, Code::V8, Code::V9, Code::V12, Code::V13];
+            if fixed.violations.iter().any(|violation| judged.contains(&violation.code)) {
+                continue;
+            }
+            compared += 1;
+            assert_eq!(schedule(&instance), by_definition(&instance), "seed {seed}");
+        }
+        assert!(compared > 250, "{compared}");
+    }
+
+    #[test]
+    fn a_later_job_never_overtakes_and_the_narrowest_domain_comes_first() {
+        // Two nodes of 2 GPUs. a needs 3 GPUs (both nodes) for 5 ticks, b 2 GPUs on one node, c 1 GPU.
+        // a takes n0/0, n0/1, n1/0 at 0; b waits to 5 although it came second; c came last and may not start before b.
+        let node =
+            |id: &str| format!(r#"{{"id": "{id}", "parent": "s", "gpu_type": "T", "gpus": 2, "power": "sleep"}}"#);
+        let job = |id: &str, gpus: u32, span: &str| {
+            let option = format!(r#"{{"gpu_type": "T", "gpus": {gpus}, "span": "{span}", "ticks": 5, "power_w": 9}}"#);
+            format!(r#"{{"id": "{id}", "options": [{option}]}}"#)
+        };
+        let text = format!(
+            r#"{{"format": "rats.instance/1", "name": "i", "tick_s": 1, "horizon": 2147483648,
+                "cluster": {{"gpu_types": [{{"id": "T"}}], "levels": ["rack"],
+                "switches": [{{"id": "s", "level": "rack"}}], "nodes": [{}, {}]}},
+                "objective": [{{"term": "energy", "weight": 1}}], "jobs": [{}, {}, {}]}}"#,
+            node("n0"),
+            node("n1"),
+            job("a", 3, "rack"),
+            job("b", 2, "node"),
+            job("c", 1, "rack"),
+        );
+        let instance = Instance::read(text.as_bytes()).unwrap().instance;
+        let plan = schedule(&instance).to_plan(&instance);
+        let found: Vec<_> = plan.assignments.iter().map(|a| (a.start, a.gpus.join(" "))).collect();
+        let expected = [(0, "n0/0 n0/1 n1/0"), (5, "n0/0 n0/1"), (5, "n1/0")];
+        assert_eq!(found, expected.map(|(start, gpus)| (start, gpus.to_owned())));
+    }
+}

@@ -4,16 +4,20 @@
 //! program should use one: it improves what the model promises (no job could start earlier for free), checks the
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
+pub mod auto;
 pub mod bounds;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;
 pub mod exhaustive;
 pub mod fifo_max;
+pub mod greedy_energy;
+pub mod insertion;
 pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;
+mod plain_power;
 pub mod random;
 pub mod registry;
 mod run;

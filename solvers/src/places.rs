@@ -67,9 +67,11 @@ impl<'t> Rooms<'t> {
             counts: Table::filled(0, domains),
             bounds: RefCell::new(Bounds { most: Table::filled(None, domains), taken: Table::filled(0, domains) }),
         };
+        // A gang that may not leave its node needs all its GPUs there.
+        let least = if option.span <= Rank::NODE { i64::from(option.gpus.0) } else { 1 };
         let of_type = cluster.nodes.iter().filter(|(_, node)| node.gpu_type == option.gpu_type);
         for (id, node) in of_type {
-            if timetable.busy_of_node(id).lowest(interval) < i64::from(node.gpus.0) {
+            if i64::from(node.gpus.0) - timetable.busy_of_node(id).highest(interval) >= least {
                 rooms.look_at(id);
             }
         }
@@ -90,6 +92,11 @@ impl<'t> Rooms<'t> {
     pub fn free_gpus(&self, domain: DomainId) -> impl Iterator<Item = GpuId> + '_ {
         let gpus = &self.timetable.instance().cluster.topology.domain(domain).gpus;
         gpus.iter().copied().filter(|&gpu| self.free[gpu])
+    }
+
+    /// Whether a GPU of the option's type is free.
+    pub fn is_free(&self, gpu: GpuId) -> bool {
+        self.free[gpu]
     }
 
     /// The number of GPUs of the option's type that are free in a domain.
@@ -161,14 +168,8 @@ impl<'t> Rooms<'t> {
         let mut bounds = self.bounds.borrow_mut();
         let below = || topology.ancestors(topology.of_gpu(gpu)).take_while(|&at| at != top);
         for at in below() {
-            let most = match bounds.most[at] {
-                Some(most) => most,
-                None => {
-                    let most = self.most(at);
-                    bounds.most[at] = Some(most);
-                    most
-                }
-            };
+            let most = bounds.most[at].unwrap_or_else(|| self.most(at));
+            bounds.most[at] = Some(most);
             if bounds.taken[at] >= most {
                 return false;
             }
@@ -201,37 +202,10 @@ impl<'t> Rooms<'t> {
 mod tests {
     use rats_domain::check::check_schedule;
     use rats_domain::codes::Code;
-    use rats_domain::ids::OptionId;
-    use rats_domain::schedule::Placement;
 
     use super::*;
     use crate::random::Random;
-    use crate::testing::{Size, gangs, greedy_schedule, random_instance};
-
-    /// The first gang as section 7 of the model words it: domains narrow to wide, then sets in file order.
-    fn by_enumeration(
-        timetable: &Timetable<'_>,
-        job: rats_domain::ids::JobId,
-        id: OptionId,
-        start: Ticks,
-    ) -> Option<Vec<GpuId>> {
-        let instance = timetable.instance();
-        let option = instance.option(job, id);
-        let topology = &instance.cluster.topology;
-        let ignored = [Code::V1, Code::V4, Code::V5, Code::V10, Code::V11];
-        let fits = |gpus: &[GpuId]| {
-            let mut schedule = timetable.schedule().clone();
-            schedule.placements[job] = Some(Placement { option: id, start, gpus: gpus.to_vec() });
-            let violations = check_schedule(instance, &schedule).unwrap().violations;
-            violations.iter().all(|violation| ignored.contains(&violation.code))
-        };
-        let sets = gangs(instance, option.gpu_type, option.gpus.0);
-        let domains = topology.by_width().iter().filter(|&&domain| topology.domain(domain).rank <= option.span);
-        domains.into_iter().find_map(|&domain| {
-            let inside = |set: &&Vec<GpuId>| set.iter().all(|gpu| topology.domain(domain).gpus.contains(gpu));
-            sets.iter().filter(inside).find(|set| fits(set)).cloned()
-        })
-    }
+    use crate::testing::{Size, first_gang, greedy_schedule, random_instance};
 
     #[test]
     fn first_gang_equals_enumeration_of_all_sets() {
@@ -261,7 +235,11 @@ mod tests {
                     let rooms = Rooms::new(&timetable, option, start);
                     let first =
                         rooms.as_ref().and_then(|rooms| rooms.domains().find_map(|domain| rooms.first_gang(domain)));
-                    assert_eq!(first, by_enumeration(&timetable, job, id, start), "seed {seed} start {start}");
+                    assert_eq!(
+                        first,
+                        first_gang(&instance, timetable.schedule(), (job, id), start),
+                        "seed {seed} start {start}"
+                    );
                     wide += usize::from(first.as_ref().is_some_and(|gpus| gpus.len() > 1));
                     *if first.is_some() { &mut found } else { &mut none } += 1;
                 }

@@ -2,16 +2,20 @@
 
 use rats_domain::solver::Solver;
 
+use crate::auto::Auto;
 use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
+use crate::greedy_energy::GreedyEnergy;
 #[cfg(feature = "highs")]
 use crate::milp::Milp;
 
 /// Every solver.
 pub static ALL: &[&dyn Solver] = &[
+    &Auto,
     &FifoMax,
     &EdfMax,
+    &GreedyEnergy,
     &Exhaustive,
     #[cfg(feature = "highs")]
     &Milp,

@@ -8,6 +8,7 @@ use rats_domain::solver::{Control, Outcome, Request, Solver, Stop};
 
 use crate::bounds;
 use crate::left_shift::left_shift;
+use crate::plain_power::plain_power;
 
 /// Gap within which a plan counts as proved optimal.
 pub const PROOF_GAP: f64 = 1e-9;
@@ -110,7 +111,7 @@ fn with_plan(
 ) -> Result<Solved, SolverFault> {
     let mut plan = checked(instance, &schedule)?;
     if !solver.about().baseline {
-        let shifted = left_shift(instance, schedule);
+        let shifted = left_shift(instance, plain_power(instance, schedule));
         if shifted != *plan.schedule() {
             plan = checked(instance, &shifted)?;
         }

@@ -10,7 +10,7 @@ use clap_complete::Shell;
 #[derive(Debug, Parser)]
 #[command(name = "rats", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = "\
-A first session:
+To begin with:
   rats info small.json                      what is in the instance
   rats solve small.json -o plan.json        make a plan
   rats check small.json plan.json           have it judged
@@ -62,6 +62,13 @@ Every other job keeps its option, GPUs and start; the job asked about is moved a
     /// Write the instance as a mixed-integer program for another solver.
     #[command(after_help = "Example:\n  rats export small.json --format mps -o small.mps")]
     Export(ExportArgs),
+    /// Solve instances and keep the best values in a registry.
+    #[command(after_help = "\
+Example:
+  rats record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
+
+An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
+    Record(RecordArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),
@@ -201,6 +208,23 @@ pub enum ModelFormat {
     Mps,
     /// CPLEX LP.
     Lp,
+}
+
+/// Of `rats record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The instance files.
+    #[arg(required = true)]
+    pub instances: Vec<PathBuf>,
+    /// The registry, a TOML file; made if it does not exist.
+    #[arg(long, value_name = "FILE")]
+    pub into: PathBuf,
+    /// The method; see `rats solvers`.
+    #[arg(long, value_name = "ID", default_value = "auto")]
+    pub solver: String,
+    /// Most time to take for each instance, in seconds; none if left out.
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub time_limit: Option<Duration>,
 }
 
 /// Of `rats schema`.

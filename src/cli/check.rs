@@ -58,8 +58,8 @@ fn text(instance: &Instance, plan: &str, report: &Report) -> String {
         rows.extend(report.violations.iter().map(row));
         let _ = write!(text, "\n{}", table(&rows, &[Align::Left]));
     }
-    for warning in &report.warnings {
-        let _ = writeln!(text, "\nwarning {warning}");
+    for (position, warning) in report.warnings.iter().enumerate() {
+        let _ = writeln!(text, "{}warning {warning}", if position == 0 { "\n" } else { "" });
     }
     match &report.evaluation {
         None => text.push_str("\nNo objective: rules V1 and V2 must hold first.\n"),

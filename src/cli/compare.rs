@@ -120,7 +120,7 @@ fn side_by_side(columns: &[Column]) -> String {
 /// `12.5 (-4.2 %)`.
 fn with_difference(value: f64, first: Option<f64>) -> String {
     match first {
-        Some(first) if first != 0.0 && value != first => {
+        Some(first) if first != 0.0 && value - first != 0.0 => {
             let share = (value - first) / first.abs();
             let sign = if share > 0.0 { "+" } else { "" };
             format!("{} ({sign}{})", number(value), percent(share))

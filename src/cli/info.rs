@@ -219,7 +219,7 @@ fn text(instance: &Instance, document: &Document) -> String {
     let tick = instance.tick;
     let horizon = duration(instance.horizon, tick);
     let mut text = format!("{}: {} s a tick, horizon {} ({horizon})\n\n", document.name, tick.0, instance.horizon);
-    let sleeping = format!("{} of them can sleep", cluster.sleep_nodes);
+    let sleeping = format!("{} can sleep", cluster.sleep_nodes);
     let mut rows = vec![[
         "cluster".to_owned(),
         format!("{}, {}, {sleeping}", count(cluster.gpus, "GPU"), count(cluster.nodes, "node")),

@@ -12,6 +12,7 @@ mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod info;
+mod record;
 mod schema;
 mod solve;
 mod solvers;
@@ -49,7 +50,9 @@ impl Answer {
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(|| "rats".to_owned(), ToString::to_string);
-        let message = panic.payload_as_str().unwrap_or("panic");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let message = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
         complain(&Problem::new(Code::U08, place, format!("{message}.")).into());
         std::process::exit(2);
     }));
@@ -75,6 +78,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Compare(args) => compare::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Record(args) => record::run_command(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {
@@ -91,11 +95,15 @@ fn usage(error: &clap::Error) -> Result<Answer, Problems> {
     match error.kind() {
         Usage::DisplayHelp | Usage::DisplayVersion => Ok(Answer::done(text)),
         Usage::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Problem::new(Code::U05, "command line", format!("a command is missing.\n\n{text}")).into())
+            say(&format!("{text}\n"));
+            Err(Problem::new(Code::U05, "command line", "a command is missing.").into())
         }
         _ => {
-            let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-            Err(Problem::new(Code::U05, "command line", format!("{message}\n")).into())
+            let message = text.strip_prefix("error: ").unwrap_or(&text);
+            let message = message.split("\n\nUsage:").next().unwrap_or(message);
+            let message = message.split("\n\nFor more information").next().unwrap_or(message);
+            let words: Vec<_> = message.split_whitespace().collect();
+            Err(Problem::new(Code::U05, "command line", format!("{}.", words.join(" "))).into())
         }
     }
 }
@@ -112,18 +120,20 @@ fn print(answer: &Answer) -> Result<u8, Problems> {
 }
 
 fn complain(problems: &Problems) {
-    let mut stderr = std::io::stderr().lock();
     for problem in &problems.0 {
-        // Nobody left to tell.
-        let _ = writeln!(stderr, "error {problem}");
+        say(&format!("error {problem}\n"));
     }
 }
 
 fn warn(warnings: &[Warning]) {
-    let mut stderr = std::io::stderr().lock();
     for warning in warnings {
-        let _ = writeln!(stderr, "warning {warning}");
+        say(&format!("warning {warning}\n"));
     }
+}
+
+/// Writes to standard error; that nobody reads it is no reason to fail.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Reads an instance; its warnings go to standard error.

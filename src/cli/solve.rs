@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use rats_domain::check::{CheckedPlan, Violation};
 use rats_domain::codes::Code;
 use rats_domain::evaluate::Evaluation;
 use rats_domain::format::PlanFile;
@@ -18,7 +19,7 @@ use super::args::SolveArgs;
 use crate::baseline::{self, BASELINE, Saving};
 use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
-use crate::io::{STANDARD, write};
+use crate::io::{STANDARD, can_write, write};
 use crate::report::{Align, count, kwh, number, percent, table};
 
 /// Gap within which `optimal` needs no further word.
@@ -103,6 +104,9 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         gap: args.gap.unwrap_or(0.0),
         warm_start: args.warm_start.as_deref().map(|path| warm_start(&instance, path, args.strict)).transpose()?,
     };
+    if let Some(path) = args.output.as_deref().filter(|_| !to_stdout) {
+        can_write(path)?;
+    }
     let interrupted = catch_interrupts().unwrap_or_default();
     let control = RunControl::start(Some(args.time_limit), interrupted, Display::for_stderr(args.quiet));
     let run = Run::new(&instance, solver, request, &control)?;
@@ -114,6 +118,10 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
     let text = match (plan, args.json) {
         (plan, true) => json(&run.document(&instance, plan.filter(|_| args.output.is_none()))),
         (Some(plan), false) if to_stdout => json(&plan),
+        (None, false) if to_stdout => {
+            super::say(&run.text(&instance, None));
+            String::new()
+        }
         (_, false) => run.text(&instance, args.output.as_deref()),
     };
     Ok(Answer { text, exit })
@@ -122,27 +130,21 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
 impl Run {
     fn new(
         instance: &Instance,
-        solver: &'static dyn Solver,
+        method: &'static dyn Solver,
         request: Request,
         control: &RunControl,
     ) -> Result<Self, Problems> {
-        let id = solver.about().id;
-        let solved = rats_solvers::run(solver, instance, &request, control);
+        let id = method.about().id;
+        let result = rats_solvers::run(method, instance, &request, control);
         let wall_s = control.elapsed().as_secs_f64();
         control.finish();
-        let solved = solved.map_err(|fault| {
-            let code = match fault {
-                SolverFault::Refused(_) => Code::U04,
-                SolverFault::Invalid(_) => Code::U08,
-            };
-            Problem::new(code, id, format!("{fault}."))
-        })?;
+        let solved = result.map_err(|fault| problems(id, &fault))?;
         let first_plan_s = control.first_plan().map(|time| time.as_secs_f64());
         Ok(Self { solved, solver: id, request, wall_s, first_plan_s })
     }
 
     fn evaluation(&self) -> Option<&Evaluation> {
-        self.solved.plan.as_ref().map(|plan| plan.evaluation())
+        self.solved.plan.as_ref().map(CheckedPlan::evaluation)
     }
 
     fn bound(&self) -> Option<f64> {
@@ -280,6 +282,22 @@ impl Baseline {
         .map(|(name, energy)| vec![name.to_owned(), kwh(energy)])
         .collect();
         format!("{headline}\n{}", table(&rows, &[Align::Left, Align::Right]))
+    }
+}
+
+fn problems(solver: &str, fault: &SolverFault) -> Problems {
+    match fault {
+        SolverFault::Refused(reason) => Problem::new(Code::U04, solver, format!("{reason}.")).into(),
+        SolverFault::Invalid(violations) if violations.is_empty() => {
+            Problem::new(Code::U08, solver, format!("{fault}.")).into()
+        }
+        SolverFault::Invalid(violations) => {
+            let problem = |violation: &Violation| {
+                let message = format!("its plan breaks {}: {}.", violation.code, violation.message);
+                Problem::new(Code::U08, solver, message)
+            };
+            Problems(violations.iter().map(problem).collect())
+        }
     }
 }
 

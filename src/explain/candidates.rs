@@ -11,6 +11,7 @@ use rats_domain::ids::{GpuId, JobId, Table};
 use rats_domain::instance::{Instance, JobOption};
 use rats_domain::interval::Interval;
 use rats_domain::schedule::Schedule;
+use rats_domain::steps::Steps;
 use rats_domain::topology::Rank;
 use rats_domain::units::Ticks;
 
@@ -18,6 +19,19 @@ use rats_domain::units::Ticks;
 pub const ALL_TICKS: i64 = 256;
 /// Most gangs tried for one start.
 pub const MOST_GANGS: usize = 16;
+
+/// Which GPUs of a domain to take first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefer {
+    /// Free ones, those of now first.
+    Present,
+    /// Free ones, those of now last.
+    Other,
+    /// Free ones and, where they are too few, GPUs in use.
+    Crowded,
+    /// Any but those of now, free ones first.
+    Elsewhere,
+}
 
 /// The other jobs of a plan, as one job sees them.
 pub struct Surroundings<'a> {
@@ -41,7 +55,9 @@ impl<'a> Surroundings<'a> {
         let mut earliest = instance.jobs[job].release;
         for (other, placement) in schedule.placed().filter(|&(other, _)| other != job) {
             let interval = placement.interval(instance, other);
-            placement.gpus.iter().for_each(|&gpu| taken[gpu].push(interval));
+            for &gpu in &placement.gpus {
+                taken[gpu].push(interval);
+            }
             if instance.jobs[other].after.contains(&job) {
                 latest_end = latest_end.min(interval.from);
             }
@@ -73,17 +89,9 @@ impl<'a> Surroundings<'a> {
         self.earliest
     }
 
-    /// Gangs of free GPUs: the present one if it will do, then one a domain, as many present GPUs in it as possible.
-    pub fn gangs(&self, option: &JobOption, start: Ticks) -> Vec<Vec<GpuId>> {
-        self.choose(option, start, false)
-    }
-
-    /// Gangs that also take GPUs in use where free ones are too few.
-    pub fn crowded_gangs(&self, option: &JobOption, start: Ticks) -> Vec<Vec<GpuId>> {
-        self.choose(option, start, true)
-    }
-
-    fn choose(&self, option: &JobOption, start: Ticks, crowded: bool) -> Vec<Vec<GpuId>> {
+    /// Gangs for a start, one a domain within the span: domains that hold GPUs of now first, then narrow to wide.
+    pub fn gangs(&self, option: &JobOption, start: Ticks, prefer: Prefer) -> Vec<Vec<GpuId>> {
+        let in_use = matches!(prefer, Prefer::Crowded | Prefer::Elsewhere);
         let cluster = &self.instance.cluster;
         let topology = &cluster.topology;
         let wanted = Interval::new(start, start + option.ticks);
@@ -99,11 +107,19 @@ impl<'a> Surroundings<'a> {
         let mut chosen: Vec<Vec<GpuId>> = Vec::new();
         for domain in ranked {
             let usable = domain.gpus.iter().copied().filter(|&gpu| cluster.type_of(gpu) == option.gpu_type);
-            let mut usable: Vec<_> = usable.filter(|&gpu| crowded || self.is_free(gpu, wanted)).collect();
+            let mut usable: Vec<_> = usable.filter(|&gpu| in_use || self.is_free(gpu, wanted)).collect();
             if usable.len() < gang {
                 continue;
             }
-            usable.sort_by_key(|gpu| (!self.is_free(*gpu, wanted), self.current.binary_search(gpu).is_err(), *gpu));
+            usable.sort_by_key(|gpu| {
+                let present = self.current.binary_search(gpu).is_ok();
+                let taken = !self.is_free(*gpu, wanted);
+                match prefer {
+                    Prefer::Present | Prefer::Crowded => (taken, !present, *gpu),
+                    Prefer::Other => (taken, present, *gpu),
+                    Prefer::Elsewhere => (present, taken, *gpu),
+                }
+            });
             usable.truncate(gang);
             usable.sort_unstable();
             if !chosen.contains(&usable) {
@@ -138,7 +154,7 @@ fn events(instance: &Instance, schedule: &Schedule, job: JobId) -> Vec<Ticks> {
     for steps in caps.chain([&cluster.power_cap, &cluster.foreign]).flatten() {
         events.extend(steps.steps().iter().map(|&(tick, _)| tick));
     }
-    events.extend(instance.tariff.iter().flat_map(|tariff| tariff.steps()).map(|&(tick, _)| tick));
+    events.extend(instance.tariff.iter().flat_map(Steps::steps).map(|&(tick, _)| tick));
     for interval in cluster.gpus.values().flat_map(|gpu| &gpu.unavailable) {
         events.extend([interval.from, interval.to]);
     }

@@ -16,7 +16,7 @@ use rats_domain::instance::Instance;
 use rats_domain::schedule::Placement;
 use rats_domain::units::Ticks;
 
-use self::candidates::Surroundings;
+use self::candidates::{Prefer, Surroundings};
 use self::probe::Probe;
 
 /// Other gangs that are shown for the option and start as planned.
@@ -146,19 +146,20 @@ fn moves(probe: &mut Probe<'_>, around: &Surroundings<'_>, now: &Placement) -> V
             candidates.push((kind, Placement { start, ..now.clone() }));
         }
     }
+    let gangs = |option, preferences: &[Prefer]| -> Vec<Vec<GpuId>> {
+        preferences.iter().flat_map(|&prefer| around.gangs(option, now.start, prefer)).collect()
+    };
     for (id, option) in instance.jobs[job].options.iter().filter(|&(id, _)| id != now.option) {
-        let gangs = around.gangs(option, now.start).into_iter().chain(around.crowded_gangs(option, now.start));
-        let gpus = gangs.into_iter().next();
+        let gpus = gangs(option, &[Prefer::Present, Prefer::Crowded]).into_iter().next();
         candidates.extend(gpus.map(|gpus| (MoveKind::Option, Placement { option: id, start: now.start, gpus })));
     }
-    let option = instance.option(job, now.option);
-    let mut places: Vec<Vec<GpuId>> = around.gangs(option, now.start);
-    places.extend(
-        around.crowded_gangs(option, now.start).into_iter().filter(|gang| !places.contains(gang)).collect::<Vec<_>>(),
-    );
-    for gpus in places.into_iter().filter(|gang| *gang != now.gpus).take(SHOWN_PLACES) {
-        candidates.push((MoveKind::Place, Placement { gpus, ..now.clone() }));
+    let mut places: Vec<Vec<GpuId>> = Vec::new();
+    for gang in gangs(instance.option(job, now.option), &[Prefer::Other, Prefer::Elsewhere]) {
+        if gang != now.gpus && !places.contains(&gang) && places.len() < SHOWN_PLACES {
+            places.push(gang);
+        }
     }
+    candidates.extend(places.into_iter().map(|gpus| (MoveKind::Place, Placement { gpus, ..now.clone() })));
     let judged = candidates.into_iter().map_while(|(kind, placement)| {
         let verdict = probe.judge(&placement)?;
         Some(Move { kind, placement, verdict })
@@ -179,15 +180,15 @@ fn alternative(
     let mut best: Option<(Placement, f64)> = None;
     let mut nearest: Option<(Placement, Vec<Violation>)> = None;
     let starts = around.starts(option, now.start);
-    let free = starts.iter().flat_map(|&start| around.gangs(option, start).into_iter().map(move |gpus| (start, gpus)));
+    let at = |start: Ticks, prefer: Prefer| {
+        around.gangs(option, start, prefer).into_iter().map(move |gpus| (prefer, start, gpus))
+    };
+    let free = starts.iter().flat_map(|&start| at(start, Prefer::Present));
     // Only if nothing is allowed: what stands in the way, also where GPUs are in use or the window is too short.
     let fallback = if starts.is_empty() { vec![around.earliest(), now.start] } else { starts.clone() };
-    let crowded = fallback
-        .iter()
-        .take(CROWDED_STARTS)
-        .flat_map(|&start| around.crowded_gangs(option, start).into_iter().map(move |gpus| (start, gpus)));
-    for (position, (start, gpus)) in free.map(|found| (0, found)).chain(crowded.map(|found| (1, found))) {
-        if position == 1 && best.is_some() {
+    let crowded = fallback.iter().take(CROWDED_STARTS).flat_map(|&start| at(start, Prefer::Crowded));
+    for (prefer, start, gpus) in free.chain(crowded) {
+        if prefer == Prefer::Crowded && best.is_some() {
             break;
         }
         let placement = Placement { option: id, start, gpus };

@@ -167,13 +167,16 @@ impl JsonSchema for Decimal {
     }
 }
 
-/// The first characters of a JSON text, to quote in a message.
+/// The first characters of a JSON text on one line, to quote in a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 40;
-    if text.chars().count() <= LIMIT {
-        return text.to_owned();
+    let start: String = text.chars().take(10 * LIMIT).collect();
+    let words: Vec<_> = start.split_whitespace().collect();
+    let line = words.join(" ");
+    if line.chars().count() <= LIMIT && start.len() == text.len() {
+        return line;
     }
-    text.chars().take(LIMIT).chain("...".chars()).collect()
+    line.chars().take(LIMIT).chain("...".chars()).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ pub struct Steps<V> {
     steps: Vec<(Ticks, V)>,
 }
 
+/// Before every tick that an instance or a plan can name; no extreme, so that one can calculate with it.
+const BEGINNING: Ticks = Ticks(-(1 << 32));
+
 impl<V: Copy> Steps<V> {
     /// From steps in strictly increasing tick order; the last holds for ever.
     pub(crate) fn new(steps: Vec<(Ticks, V)>) -> Self {
@@ -17,7 +20,7 @@ impl<V: Copy> Steps<V> {
 
     /// A constant from the beginning of time.
     pub(crate) fn constant(value: V) -> Self {
-        Self { steps: vec![(Ticks(i64::MIN), value)] }
+        Self { steps: vec![(BEGINNING, value)] }
     }
 
     /// The value in tick `at`, or `None` before the first step.

@@ -21,17 +21,17 @@ struct Share {
 /// The rungs of the ladder, each with its name.
 pub(super) fn bounds(instance: &Instance, windows: &Windows<'_>) -> Vec<(&'static str, Millijoules)> {
     let nodes = &instance.cluster.nodes;
-    let always_on = || nodes.values().filter(|node| node.power == PowerMode::AlwaysOn);
-    let standing: Milliwatts = always_on().map(|node| node.idle).sum();
-    let gpus: i128 = always_on().map(|node| i128::from(node.gpus.0)).sum();
+    let awake = || nodes.values().filter(|node| node.power == PowerMode::AlwaysOn);
+    let standing: Milliwatts = awake().map(|node| node.idle).sum();
+    let gpus: i128 = awake().map(|node| i128::from(node.gpus.0)).sum();
     let makespan = standing.over(windows.makespan(), instance.tick);
     let per_tick = standing.over(Ticks(1), instance.tick);
     let rung = |quarters: i128| {
         let of_makespan = Millijoules(makespan.0 * (4 - quarters) / 4);
-        let shared = (gpus > 0).then_some(Share { numerator: per_tick.0 * quarters, denominator: 4 * gpus });
+        let always_on = (gpus > 0).then_some(Share { numerator: per_tick.0 * quarters, denominator: 4 * gpus });
         let shares: Table<GpuTypeId, Option<Share>> =
-            instance.cluster.gpu_types.ids().map(|kind| cheapest(instance, kind, shared)).collect();
-        let jobs: Millijoules = instance.jobs.ids().map(|job| least(instance, windows, job, &shares, shared)).sum();
+            instance.cluster.gpu_types.ids().map(|kind| cheapest(instance, kind, always_on)).collect();
+        let jobs: Millijoules = instance.jobs.ids().map(|job| least(instance, windows, job, &shares, always_on)).sum();
         of_makespan + jobs + first_wake(instance)
     };
     let name = |quarters| if quarters == 0 { "windows" } else { "energetic" };

@@ -101,7 +101,9 @@ fn combinations(items: &[GpuId], size: usize) -> Vec<Vec<GpuId>> {
         return Vec::new();
     }
     let mut with_first = combinations(&items[1..], size - 1);
-    with_first.iter_mut().for_each(|rest| rest.insert(0, items[0]));
+    for rest in &mut with_first {
+        rest.insert(0, items[0]);
+    }
     with_first.extend(combinations(&items[1..], size));
     with_first
 }

@@ -190,8 +190,9 @@ fn wakes(instance: &Instance, built: &mut Built) {
                 let terms = [(on[tick], 1.0), (wake[tick], -1.0)].into_iter().chain(was_on).collect();
                 built.program.row(format!("wake_n{id}_t{tick}"), terms, Sense::AtMost, 0.0);
             }
-            for earlier in tick.saturating_sub(apart)..tick.saturating_sub(1) {
-                let terms = vec![(wake[tick], 1.0), (on[earlier], 1.0)];
+            let too_close = tick.saturating_sub(apart)..tick.saturating_sub(1);
+            for (earlier, &column) in on.iter().enumerate().take(too_close.end).skip(too_close.start) {
+                let terms = vec![(wake[tick], 1.0), (column, 1.0)];
                 built.program.row(format!("apart_n{id}_t{tick}_t{earlier}"), terms, Sense::AtMost, 1.0);
             }
             if exact {

@@ -104,7 +104,9 @@ fn shared(instance: &Instance, built: &mut Built) {
         });
         // Thousandths and kB/s become units and GB/s-like magnitudes; exact enough, since demands are integers.
         let unit = unit(shared);
-        terms.iter_mut().for_each(|(_, coefficient)| *coefficient /= unit);
+        for (_, coefficient) in &mut terms {
+            *coefficient /= unit;
+        }
         let limit = (capacity - taken) as f64 / unit;
         built.program.row(format!("{}_t{tick}", name(shared)), terms, Sense::AtMost, limit);
     }

@@ -97,7 +97,7 @@ pub fn lp(program: &Program) -> String {
 
 /// ` name: 1 x + -2 y`, broken into lines.
 fn sum<'n>(text: &mut String, name: &str, terms: impl Iterator<Item = (&'n str, f64)>) {
-    text.push_str(&format!(" {name}:"));
+    text.extend([" ", name, ":"]);
     let mut length = name.len() + 2;
     for (column, coefficient) in terms {
         let term = format!(" {} {} {column}", if coefficient < 0.0 { '-' } else { '+' }, coefficient.abs());

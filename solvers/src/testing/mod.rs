@@ -97,6 +97,31 @@ fn subsets(from: &[GpuId], size: usize, chosen: &mut Vec<GpuId>, found: &mut Vec
     }
 }
 
+/// The first gang by definition: domains narrow to wide, then all sets in file order, the first with which the schedule
+/// breaks none of V2, V3, V6-V9, V12 and V13; the schedule must break none of them without the job.
+pub fn first_gang(
+    instance: &Instance,
+    schedule: &Schedule,
+    (job, id): (JobId, OptionId),
+    start: Ticks,
+) -> Option<Vec<GpuId>> {
+    let option = instance.option(job, id);
+    let topology = &instance.cluster.topology;
+    let ignored = [Code::V1, Code::V4, Code::V5, Code::V10, Code::V11];
+    let mut schedule = schedule.clone();
+    let mut fits = |gpus: &[GpuId]| {
+        schedule.placements[job] = Some(Placement { option: id, start, gpus: gpus.to_vec() });
+        check_schedule(instance, &schedule)
+            .is_ok_and(|report| report.violations.iter().all(|violation| ignored.contains(&violation.code)))
+    };
+    let sets = gangs(instance, option.gpu_type, option.gpus.0);
+    let domains = topology.by_width().iter().filter(|&&domain| topology.domain(domain).rank <= option.span);
+    domains.into_iter().find_map(|&domain| {
+        let inside = |set: &&Vec<GpuId>| set.iter().all(|gpu| topology.domain(domain).gpus.contains(gpu));
+        sets.iter().filter(inside).find(|set| fits(set)).cloned()
+    })
+}
+
 /// The number of broken rules of a schedule, missing jobs apart.
 pub fn broken_rules(instance: &Instance, schedule: &Schedule) -> usize {
     check_schedule(instance, schedule)

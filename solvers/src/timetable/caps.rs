@@ -15,7 +15,7 @@ use super::load::Load;
 /// All power caps of a cluster with the power below them.
 #[derive(Clone, Debug)]
 pub(super) struct Caps {
-    caps: Vec<Capped>,
+    places: Vec<Capped>,
     /// The caps of each node and of the switches above it.
     above: Table<NodeId, Vec<usize>>,
     /// The cluster's cap.
@@ -59,7 +59,7 @@ impl Caps {
                 caps[cap].always_on += node.idle.0;
             }
         }
-        Self { caps, above, cluster: whole }
+        Self { places: caps, above, cluster: whole }
     }
 
     /// The first tick in which a change breaks a cap.
@@ -73,7 +73,7 @@ impl Caps {
         let broken = |(position, mut parts): (usize, Vec<(Interval, i64)>)| {
             // Foreign power alone may break the cluster's cap in ticks that the plan did not reach before.
             parts.push((end, 0));
-            self.caps[position].broken_by(&parts)
+            self.places[position].broken_by(&parts)
         };
         self.parts(instance, (job, placement), change).into_iter().find_map(broken)
     }
@@ -82,7 +82,7 @@ impl Caps {
     pub fn apply(&mut self, instance: &Instance, (job, placement): (JobId, &Placement), change: &Change, sign: i64) {
         for (position, parts) in self.parts(instance, (job, placement), change) {
             for (interval, power) in parts {
-                self.caps[position].power.add(interval, sign * power);
+                self.places[position].power.add(interval, sign * power);
             }
         }
     }
@@ -91,19 +91,19 @@ impl Caps {
     pub fn move_idle(&mut self, node: NodeId, parts: &[(Interval, i64)], sign: i64) {
         for &cap in self.above[node].iter().chain(&self.cluster) {
             for &(interval, power) in parts {
-                self.caps[cap].power.add(interval, sign * power);
+                self.places[cap].power.add(interval, sign * power);
             }
         }
     }
 
     /// Whether there is no cap at all.
     pub fn is_empty(&self) -> bool {
-        self.caps.is_empty()
+        self.places.is_empty()
     }
 
-    /// The ticks at which a limit changes.
+    /// The ticks after 0 at which a limit changes.
     pub fn changes(&self) -> impl Iterator<Item = Ticks> + '_ {
-        self.caps.iter().flat_map(|capped| capped.limits.iter().map(|&(at, _)| at))
+        self.places.iter().flat_map(|capped| capped.limits.iter().map(|&(at, _)| at)).filter(|&at| at > Ticks::ZERO)
     }
 
     /// What a change adds under each cap that it touches.
@@ -113,7 +113,7 @@ impl Caps {
         (job, placement): (JobId, &Placement),
         change: &Change,
     ) -> Vec<(usize, Vec<(Interval, i64)>)> {
-        if self.caps.is_empty() {
+        if self.places.is_empty() {
             return Vec::new();
         }
         let option = instance.option(job, placement.option);
@@ -133,7 +133,7 @@ impl Caps {
             part_of(&mut parts, cap).push((change.interval, option.peak.0));
         }
         if !change.longer.is_empty() {
-            for (cap, capped) in self.caps.iter().enumerate().filter(|(_, capped)| capped.always_on > 0) {
+            for (cap, capped) in self.places.iter().enumerate().filter(|(_, capped)| capped.always_on > 0) {
                 part_of(&mut parts, cap).push((change.longer, capped.always_on));
             }
         }

@@ -94,7 +94,7 @@ impl Timetable<'_> {
     fn newly_busy(&self, gpus: &[GpuId], interval: Interval) -> Vec<(Interval, i64)> {
         let (mut whole, mut parts) = (0, Vec::new());
         for &gpu in gpus {
-            if self.gpus[gpu].highest(interval) == 0 {
+            if self.gpus[gpu].is_zero(interval) {
                 whole += 1;
             } else {
                 parts.extend(

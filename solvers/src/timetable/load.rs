@@ -37,9 +37,11 @@ impl Load {
         self.segments(interval).map(|(_, load)| load).max().unwrap_or(0)
     }
 
-    /// The lowest load during `interval`; 0 if that is empty.
-    pub fn lowest(&self, interval: Interval) -> i64 {
-        self.segments(interval).map(|(_, load)| load).min().unwrap_or(0)
+    /// Whether there is no load during `interval`.
+    pub fn is_zero(&self, interval: Interval) -> bool {
+        let next = self.position(interval.from);
+        let until = self.steps.get(next).map(|&(at, _)| at);
+        interval.is_empty() || (self.before(next) == 0 && until.is_none_or(|until| interval.to <= until))
     }
 
     /// The pieces of `interval` with their loads, those without load included.
@@ -142,7 +144,11 @@ mod tests {
         let segments: Vec<_> = load.segments(ticks(-1, 12)).collect();
         let expected = [(-1, 0, 0), (0, 2, 3), (2, 4, 7), (4, 10, 3), (10, 12, 0)];
         assert_eq!(segments, expected.map(|(from, to, load)| (ticks(from, to), load)));
-        assert_eq!((load.highest(ticks(4, 20)), load.lowest(ticks(1, 3)), load.at(Ticks(3))), (3, 3, 7));
+        assert_eq!((load.highest(ticks(4, 20)), load.highest(ticks(1, 3)), load.at(Ticks(3))), (3, 7, 7));
+        assert_eq!(
+            [(-1, 0), (-1, 1), (9, 10), (10, 12), (3, 3)].map(|(a, b)| load.is_zero(ticks(a, b))),
+            [true, false, false, true, true]
+        );
         assert_eq!(load.positive(), [ticks(0, 10)]);
         assert_eq!(load.falls(Ticks(0)).collect::<Vec<_>>(), [Ticks(4), Ticks(10)]);
         load.add(ticks(2, 4), -4);

@@ -247,15 +247,12 @@ impl<'a> Timetable<'a> {
             return;
         }
         self.account_standing(node, -1);
-        match stated {
-            Some(stated) => {
-                self.nodes[node].powered = normalized(&stated, self.instance.horizon);
-                self.schedule.power.insert(node, stated);
-            }
-            None => {
-                self.schedule.power.remove(&node);
-                self.reset_powered(node);
-            }
+        if let Some(stated) = stated {
+            self.nodes[node].powered = normalized(&stated, self.instance.horizon);
+            self.schedule.power.insert(node, stated);
+        } else {
+            self.schedule.power.remove(&node);
+            self.reset_powered(node);
         }
         self.account_standing(node, 1);
     }

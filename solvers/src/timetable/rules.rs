@@ -226,7 +226,7 @@ impl Timetable<'_> {
     /// Whether a GPU runs nothing and is available during `interval`.
     pub fn is_free(&self, gpu: GpuId, interval: Interval) -> bool {
         let blocks = &self.instance.cluster.gpus[gpu].unavailable;
-        self.gpus[gpu].highest(interval) == 0 && !blocks.iter().any(|block| block.overlaps(interval))
+        self.gpus[gpu].is_zero(interval) && !blocks.iter().any(|block| block.overlaps(interval))
     }
 
     pub(super) fn add_loads(&mut self, option: &JobOption, gpus: &[GpuId], interval: Interval, sign: i64) {

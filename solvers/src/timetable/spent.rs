@@ -106,7 +106,8 @@ mod tests {
             let Some(tariff) = &instance.tariff else { continue };
             with_tariff += 1;
             let meter = Meter::new(instance.tick, Some(tariff));
-            let (from, to) = (seed as i64 % 5, seed as i64 % 5 + 9);
+            let from = i64::try_from(seed % 5).unwrap();
+            let to = from + 9;
             let spent = meter.draw(Milliwatts(7), Interval::new(Ticks(from), Ticks(to)));
             let prices: i64 = (from..to).map(|tick| tariff.at(Ticks(tick)).unwrap().0).sum();
             assert_eq!(spent.priced, i128::from(prices) * 7 * i128::from(instance.tick.0));

@@ -1,7 +1,7 @@
 //! Keeping the timetable's sums up to date, and small questions about them.
 
 use rats_domain::format::PowerMode;
-use rats_domain::ids::{GpuId, GpuTypeId, JobId, NodeId};
+use rats_domain::ids::{GpuId, GpuTypeId, JobId, NodeId, OptionId};
 use rats_domain::interval::Interval;
 use rats_domain::objective::Terms;
 use rats_domain::power::{default_intervals, wakes};
@@ -91,13 +91,33 @@ impl Timetable<'_> {
         !self.caps.is_empty()
     }
 
-    pub(super) fn effect_of(&self, id: JobId, placement: &Placement, change: &Change) -> Effect {
+    /// The ticks at which the number of busy GPUs of a type changes.
+    pub fn changes_of_type(&self, kind: GpuTypeId) -> impl Iterator<Item = Ticks> + '_ {
+        self.types[kind].changes()
+    }
+
+    /// What a gang would add wherever it runs: its energy less that of idle GPUs, and its end; not what its nodes need.
+    pub fn effect_of_gang(&self, job: JobId, id: OptionId, start: Ticks) -> Effect {
+        let option = self.instance.option(job, id);
+        let idle = self.instance.cluster.gpu_types[option.gpu_type].idle.times(option.gpus);
+        let end = start + option.ticks;
+        let interval = Interval::new(start.max(Ticks::ZERO), end);
+        let longer = Interval::new(self.makespan(), self.makespan().max(end));
+        let mut spent = self.meter.draw(option.power - idle, interval);
+        spent += self.meter.draw(self.always_on, longer);
+        self.effect_of_spent(job, end, spent, longer.len())
+    }
+
+    pub(super) fn effect_of(&self, job: JobId, placement: &Placement, change: &Change) -> Effect {
+        self.effect_of_spent(job, placement.end(self.instance, job), change.spent, change.longer.len())
+    }
+
+    fn effect_of_spent(&self, id: JobId, end: Ticks, spent: Spent, longer: Ticks) -> Effect {
         let job = &self.instance.jobs[id];
-        let end = placement.end(self.instance, id);
         let completion = job.weight * end.0 as f64;
         let tardiness = job.due.map_or(0.0, |due| job.weight * (end - due).0.max(0) as f64);
-        let terms = self.terms(change.spent, change.longer.len(), completion, tardiness);
-        Effect { objective: self.instance.objective.value(&terms, self.instance.tick), energy: change.spent.energy }
+        let terms = self.terms(spent, longer, completion, tardiness);
+        Effect { objective: self.instance.objective.value(&terms, self.instance.tick), energy: spent.energy }
     }
 
     pub(super) fn terms(&self, spent: Spent, makespan: Ticks, completion: f64, tardiness: f64) -> Terms {

@@ -7,6 +7,7 @@ mod profile;
 mod read;
 mod scan;
 mod steps;
+mod words;
 
 pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,

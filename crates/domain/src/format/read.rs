@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::scan::scan;
+use super::words::{bare, plain};
 use crate::codes::Code;
 use crate::decimal::excerpt;
 use crate::problem::{Problem, Problems, Warning};
@@ -75,7 +76,7 @@ fn typed<T: Document>(text: &str) -> Result<Read<T>, Problems> {
             let path = track.path().to_string();
             let path = if path == "." { "file" } else { &path };
             let place = format!("{path} (line {}, column {})", error.line(), error.column());
-            Err(Problem::new(Code::R04, place, format!("{}.", bare(&error))).into())
+            Err(Problem::new(Code::R04, place, format!("{}.", plain(&error))).into())
         }
     }
 }
@@ -85,16 +86,10 @@ fn syntax(error: &serde_json::Error) -> Problem {
     match bare(error).as_str() {
         // JSON in good order, but no number that anything could be done with.
         message @ "number out of range" => Problem::new(Code::R04, place, format!("{message}.")),
+        message if message.starts_with("EOF ") => Problem::new(Code::R01, place, "the file ends too early."),
         "recursion limit exceeded" => Problem::new(Code::R01, place, "values are nested too deeply."),
         message => Problem::new(Code::R01, place, format!("{message}.")),
     }
-}
-
-/// The message of an error without its line and column.
-pub(super) fn bare(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    message.strip_suffix(&place).unwrap_or(&message).to_owned()
 }
 
 /// `jobs.3.options.?.x` as `jobs[3].options.x`.

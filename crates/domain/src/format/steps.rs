@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Deserialize as DeserializeDerive, Serialize};
 use serde_json::value::RawValue;
 
-use super::read::bare;
+use super::words::plain;
 use crate::decimal::{Decimal, excerpt};
 
 /// One step: from this tick on, this value.
@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for StepsFile {
             ))
         };
         if text.starts_with('[') {
-            return serde_json::from_str(text).map(Self::Steps).map_err(|problem| wrong(&bare(&problem)));
+            return serde_json::from_str(text).map(Self::Steps).map_err(|problem| wrong(&plain(&problem)));
         }
         Decimal::parse(text).map(Self::Constant).map_err(|problem| wrong(&problem))
     }

@@ -149,7 +149,7 @@ fn option(random: &mut Random, document: &Value) -> Value {
     });
     optional(random, &mut option, "peak_w", 40, |random| exactly(power + random.between(0, 50_000)));
     optional(random, &mut option, "ring_gb_s", 40, |random| thousandths(random, 0, 600));
-    optional(random, &mut option, "read_gb_s", 50, |random| json!(exactly_micros(random.between(0, 500_000))));
+    optional(random, &mut option, "read_gb_s", 50, |random| json!(random.between(0, 500_000) as f64 / 1e6));
     optional(
         random,
         &mut option,
@@ -166,15 +166,12 @@ pub fn plan(random: &mut Random, instance: &Value) -> Value {
     let horizon = instance["horizon"].as_i64().unwrap();
     let mut assignments = Vec::new();
     for job in instance["jobs"].as_array().unwrap() {
-        let mut assignment = match job.get("fixed") {
-            Some(fixed) => fixed.clone(),
-            None => {
-                let options = job["options"].as_array().unwrap();
-                let option = random.index(options.len());
-                let gpus = gang(random, instance, &options[option]);
-                json!({"option": option, "start": random.between(0, horizon - 1), "gpus": gpus})
-            }
-        };
+        let mut assignment = job.get("fixed").cloned().unwrap_or_else(|| {
+            let options = job["options"].as_array().unwrap();
+            let option = random.index(options.len());
+            let gpus = gang(random, instance, &options[option]);
+            json!({"option": option, "start": random.between(0, horizon - 1), "gpus": gpus})
+        });
         set(&mut assignment, "/job", job["id"].clone());
         assignments.push(assignment);
     }
@@ -213,7 +210,7 @@ fn powered(random: &mut Random, horizon: i64) -> Value {
     intervals.into()
 }
 
-/// GPUs of the right type for an option: its gang, now and then spread at random, seldom one too few.
+/// GPUs of the right type for an option: neighbors in file order, or any.
 fn gang(random: &mut Random, document: &Value, option: &Value) -> Vec<String> {
     let mut gpus = gpus(document, option["gpu_type"].as_str().unwrap());
     if random.chance(50) {
@@ -268,11 +265,7 @@ fn thousandths(random: &mut Random, least: i64, most: i64) -> Value {
     exactly(random.between(least, most))
 }
 
-/// `value` / 1000, printed exactly.
+/// `value` / 1000; the nearest double prints with three decimals.
 fn exactly(value: i64) -> Value {
-    serde_json::from_str(&format!("{}e-3", value)).map_or(Value::Null, |number: f64| json!(number))
-}
-
-fn exactly_micros(value: i64) -> Value {
-    serde_json::from_str(&format!("{}e-6", value)).map_or(Value::Null, |number: f64| json!(number))
+    json!(value as f64 / 1e3)
 }

@@ -8,30 +8,32 @@ use serde_json::Value;
 use crate::generate;
 use crate::support::{Random, close, instance, report, try_instance};
 
-fn shuffle(random: &mut Random, list: Option<&mut Value>) {
-    if let Some(Value::Array(entries)) = list {
+fn shuffle(random: &mut Random, document: &mut Value, pointer: &str) {
+    if let Some(Value::Array(entries)) = document.pointer_mut(pointer) {
         random.shuffle(entries);
     }
 }
 
 fn permute(random: &mut Random, instance: &mut Value, plan: &mut Value) {
     for pointer in ["/jobs", "/cluster/nodes", "/cluster/gpu_types", "/cluster/switches", "/objective"] {
-        shuffle(random, instance.pointer_mut(pointer));
+        shuffle(random, instance, pointer);
     }
     for node in instance["cluster"]["nodes"].as_array_mut().unwrap() {
-        shuffle(random, node.get_mut("unavailable"));
+        shuffle(random, node, "/unavailable");
     }
-    shuffle(random, plan.pointer_mut("/assignments"));
+    shuffle(random, plan, "/assignments");
     for assignment in plan["assignments"].as_array_mut().unwrap() {
-        shuffle(random, assignment.get_mut("gpus"));
+        shuffle(random, assignment, "/gpus");
     }
     for intervals in plan["power"].as_object_mut().unwrap().values_mut() {
-        shuffle(random, Some(intervals));
+        shuffle(random, intervals, "");
     }
 }
 
-/// Every violation without its words.
-fn broken(report: &Report) -> BTreeSet<(&str, Option<&str>, Option<&str>, Option<i64>)> {
+/// Code, job, place and first tick of a violation.
+type Broken<'r> = (&'r str, Option<&'r str>, Option<&'r str>, Option<i64>);
+
+fn broken(report: &Report) -> BTreeSet<Broken<'_>> {
     let bare = report.violations.iter().map(|violation| {
         let tick = violation.tick.map(|tick| tick.0);
         (violation.code.id(), violation.job.as_deref(), violation.place.as_deref(), tick)

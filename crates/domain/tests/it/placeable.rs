@@ -1,5 +1,7 @@
 //! What the pass over the tree says of an option agrees with trying every set of GPUs.
 
+use std::collections::BTreeMap;
+
 use rats_domain::check::check;
 use rats_domain::codes::Code;
 use rats_domain::format::PlanFile;
@@ -21,9 +23,8 @@ fn tight_instance(random: &mut Random) -> Value {
         }
     }
     set(&mut document, "/objective", json!([{"term": "energy", "weight": 1}]));
-    let lists: [(&str, usize); 2] = [("nodes", 4), ("switches", 4)];
-    for (list, most) in lists {
-        for position in 0..most {
+    for list in ["nodes", "switches"] {
+        for position in 0..4 {
             for field in ["power_cap_w", "unavailable"] {
                 let pointer = format!("/cluster/{list}/{position}/{field}");
                 if document.pointer(&pointer).is_some() {
@@ -67,7 +68,7 @@ fn obstacle_by_trial(instance: &Instance, option: OptionId) -> Option<Code> {
         }
         let gpus = gpus.iter().filter(|gpu| set >> gpu.position() & 1 == 1).copied().collect();
         let placement = Placement { option, start: Ticks(0), gpus };
-        let schedule = Schedule { placements: Table::from(vec![Some(placement)]), power: Default::default() };
+        let schedule = Schedule { placements: Table::from(vec![Some(placement)]), power: BTreeMap::new() };
         let plan: PlanFile = schedule.to_plan(instance);
         let broken: Vec<_> =
             check(instance, &plan).unwrap().violations.iter().map(|violation| violation.code).collect();
@@ -81,7 +82,7 @@ fn obstacle_by_trial(instance: &Instance, option: OptionId) -> Option<Code> {
 
 #[test]
 fn obstacles_agree_with_trying_every_set_of_gpus() {
-    let mut seen = std::collections::BTreeMap::new();
+    let mut seen = BTreeMap::new();
     for seed in 0..300 {
         let document = tight_instance(&mut Random::new(seed + 70_000));
         let Ok(instance) = try_instance(&document) else { continue };

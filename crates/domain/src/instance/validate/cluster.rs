@@ -154,7 +154,7 @@ fn unavailable(collector: &mut Collector, place: &str, node: &NodeFile, count: G
             continue;
         };
         for &index in indices {
-            if !(0..node.gpus).contains(&index) {
+            if node.gpus >= 1 && !(0..node.gpus).contains(&index) {
                 let message = format!("there is no GPU {index}, the node has {}.", node.gpus);
                 collector.problem(Code::I18, format!("{place}[2]"), message);
             } else if let Some(list) = usize::try_from(index).ok().and_then(|index| intervals.get_mut(index)) {

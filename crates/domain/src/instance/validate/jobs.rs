@@ -120,6 +120,15 @@ impl<'c> Known<'c> {
         }
     }
 
+    /// The names of spans, narrow to wide; of many the first.
+    fn span_names(&self) -> String {
+        const SHOWN: usize = 8;
+        let by_rank: BTreeMap<Rank, &str> = self.spans.iter().map(|(&name, &rank)| (rank, name)).collect();
+        let more = if by_rank.len() > SHOWN { ", ..." } else { "" };
+        let shown: Vec<_> = by_rank.into_values().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        shown.join(", ") + more
+    }
+
     fn option(&self, collector: &mut Collector, place: &str, file: &OptionFile) -> Option<JobOption> {
         let at = |field: &str| format!("{place}.{field}");
         let gpu_type = self.gpu_types.get(file.gpu_type.as_str());
@@ -128,8 +137,7 @@ impl<'c> Known<'c> {
         }
         let span = self.spans.get(file.span.as_str());
         if span.is_none() {
-            let known: Vec<_> = self.spans.keys().copied().collect();
-            let message = format!("`{}` is none of {}.", file.span, known.join(", "));
+            let message = format!("there is no span `{}`: only {}.", file.span, self.span_names());
             collector.problem(Code::I06, at("span"), message);
         }
         let power = collector.watts(&at("power_w"), file.power_w);

@@ -127,7 +127,8 @@ fn cycles(collector: &mut Collector, file: &ClusterFile, switches: &Names<'_>) {
 }
 
 fn islands(collector: &mut Collector, place: &str, node: &NodeFile) {
-    let Some(islands) = &node.islands else { return };
+    // A number of GPUs below 1 is a problem of its own.
+    let Some(islands) = node.islands.as_ref().filter(|_| node.gpus >= 1) else { return };
     let mut listed: Vec<i64> = islands.iter().flatten().copied().collect();
     listed.sort_unstable();
     let complete = i64::try_from(listed.len()) == Ok(node.gpus) && (0..node.gpus).eq(listed);

@@ -1,0 +1,10 @@
+//! End to end: the real `rats` binary, through files.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod answers;
+mod errors;
+mod explain;
+mod harness;
+mod pages;
+mod solve;
