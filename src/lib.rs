@@ -5,10 +5,13 @@
 
 pub mod baseline;
 pub mod best_known;
+pub mod build;
 pub mod cli;
 pub mod clock;
 pub mod control;
 pub mod document;
 pub mod explain;
+pub mod generate;
 pub mod io;
+pub mod layout;
 pub mod report;

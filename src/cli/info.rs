@@ -92,7 +92,7 @@ struct JobLine {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
-    let read = read_instance(&args.instance)?;
+    let read = read_instance(&args.instances[0])?;
     let instance = &read.instance;
     let document = Document {
         name: instance.name.clone(),

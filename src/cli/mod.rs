@@ -5,12 +5,14 @@
 
 mod args;
 mod bound;
+mod build;
 mod check;
 mod compare;
 mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod generate;
 mod info;
 mod record;
 mod schema;
@@ -72,6 +74,8 @@ pub fn main() -> ExitCode {
 fn answer(command: Command) -> Result<Answer, Problems> {
     match command {
         Command::Info(args) => info::run(&args),
+        Command::Build(args) => build::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bound(args) => bound::run(&args),
