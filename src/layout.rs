@@ -1,7 +1,7 @@
 //! JSON for people: everything that fits on one line stands on one line.
 
 /// Longest line that is not broken up.
-const WIDTH: usize = 200;
+const WIDTH: usize = 260;
 
 /// The same document with line breaks; `compact` must be JSON without spaces between tokens.
 pub fn laid_out(compact: &str) -> String {

@@ -14,6 +14,7 @@ mod export;
 pub(crate) mod fixtures;
 mod generate;
 mod info;
+mod info_table;
 mod record;
 mod schema;
 mod solve;

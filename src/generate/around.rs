@@ -20,7 +20,7 @@ const TIGHT: usize = 40;
 /// Caps lie up to this many thousandths above what the witness draws.
 const SLACK: i64 = 15;
 /// Highest power asked about, W.
-const MOST_WATTS: i64 = 1 << 30;
+const MOST_WATTS: i64 = 900_000_000;
 
 /// The file being made, its witness and where both stand.
 pub(super) struct Draft<'a> {

@@ -34,6 +34,8 @@ pub struct Scale {
     pub lengths: (i64, i64),
     /// Operating points of a job.
     pub points: usize,
+    /// The phi and psi of its options.
+    pub stretches: &'static [f64],
     /// Largest gang.
     pub gang: u32,
 }
@@ -60,6 +62,7 @@ impl Family {
             tick_s: 600,
             lengths: (3, 9),
             points: 3,
+            stretches: &[1.0, 2.0, 4.0],
             gang: 4,
         };
         let medium = Scale {
@@ -78,6 +81,8 @@ impl Family {
             gpus_per_node: &[4, 8],
             rack: 8,
             lengths: (4, 40),
+            points: 3,
+            stretches: &[1.0, 2.0],
             gang: 32,
             ..medium
         };
@@ -90,7 +95,6 @@ impl Family {
                 nodes: (1250, 1250),
                 gpus_per_node: &[8],
                 rack: 16,
-                points: 3,
                 gang: 256,
                 ..large
             },

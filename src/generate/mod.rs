@@ -20,9 +20,11 @@ pub mod promises;
 mod tests;
 mod witness;
 
+use std::collections::BTreeMap;
+
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{InstanceFile, PlanFile, TermFile};
+use rats_domain::format::{InstanceFile, PlanFile, StepFile, TermFile};
 use rats_domain::instance::Instance;
 use rats_domain::problem::Problem;
 use rats_domain::schedule::Schedule;
@@ -125,7 +127,8 @@ fn attempt_at(wanted: &Wanted, features: &Features, library: &Library, random: &
         }
         instance = Instance::from_file(&drawn).ok()?.instance;
     }
-    promises::kept(&instance, &witness.schedule)
+    let enough = wanted.family != Family::Huge || promises::work(&instance) >= 3.0;
+    (enough && promises::kept(&instance, &witness.schedule))
         .then_some(Generated { file: drawn, instance, witness: witness.schedule })
 }
 
@@ -146,7 +149,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
     let matching = (jobs * random.within(70, 120) / 100 / i64::from(gpus_per_node)).clamp(scale.nodes.0, scale.nodes.1);
     let nodes = usize::try_from(wanted.nodes.map_or(matching, i64::from)).ok()?;
     let cluster = cluster::draw(random, features, cluster::Size { nodes, gpus_per_node, rack: scale.rack });
-    let tariff = features.tariff.then(|| vec![rats_domain::format::StepFile(0, Decimal::from(1))]);
+    let tariff = features.tariff.then(|| vec![StepFile(0, Decimal::from(1))]);
     let mut scenario = Scenario {
         format: "rats.scenario/1".to_owned(),
         name: name(wanted),
@@ -155,10 +158,10 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
         horizon_s: None,
         margin: 0.0,
         startup_s: STARTUP_S,
-        stretches: if features.narrow || features.storage { vec![1.0, 2.0, 4.0] } else { vec![1.0, 2.0] },
-        latency_s: std::collections::BTreeMap::new(),
+        stretches: scale.stretches.to_vec(),
+        latency_s: BTreeMap::new(),
         catalogue: Vec::new(),
-        hardware: std::collections::BTreeMap::new(),
+        hardware: BTreeMap::new(),
         cluster: Some(cluster),
         cluster_file: None,
         groups: Vec::new(),
@@ -170,7 +173,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
     };
     let empty = build(&scenario, library, None).ok()?;
     let hardware = hardware::CATALOGUE.iter().map(|known| (known.id.to_owned(), known.hardware()));
-    let hardware: std::collections::BTreeMap<String, HardwareFile> = hardware.collect();
+    let hardware: BTreeMap<String, HardwareFile> = hardware.collect();
     let site = Site::new(&empty.instance.cluster, &hardware, scenario.latency_s.clone());
     let drawer = Drawer { library, site: &site, features, scale: &scale };
     let digits = jobs.to_string().len();

@@ -22,6 +22,15 @@ pub fn tight(instance: &Instance) -> f64 {
     tight.count() as f64 / instance.jobs.len().max(1) as f64
 }
 
+/// GPU time of all jobs as asked for / what all GPUs do in one mean job length.
+pub fn work(instance: &Instance) -> f64 {
+    let asked = instance.jobs.values().map(|job| &job.options[job.requested]);
+    let (work, ticks) = asked.fold((0.0, 0.0), |(work, ticks), option| {
+        (work + f64::from(option.gpus.0) * option.ticks.0 as f64, ticks + option.ticks.0 as f64)
+    });
+    work * instance.jobs.len() as f64 / (ticks * instance.cluster.gpus.len() as f64)
+}
+
 /// What the checker says of the baseline's schedule.
 pub fn baseline(instance: &Instance) -> (Schedule, Option<Report>) {
     let schedule = fifo_max::schedule(instance);
