@@ -8,6 +8,7 @@ use rats_domain::codes::Code;
 use rats_domain::format::{PlanFile, Read, read};
 use rats_domain::instance::{Instance, ReadInstance};
 use rats_domain::problem::{Problem, Problems, Warning};
+use rats_domain::profile::{Profile, ReadProfile};
 
 /// The path that stands for standard input or output.
 pub const STANDARD: &str = "-";
@@ -28,6 +29,16 @@ pub fn read_instance(path: &Path) -> Result<ReadInstance, Problems> {
 /// Every problem of the file, each with the file in its place.
 pub fn read_plan(path: &Path) -> Result<Read<PlanFile>, Problems> {
     let mut read = read::<PlanFile>(&bytes(path)?).map_err(|problems| placed(path, problems))?;
+    place_warnings(path, &mut read.warnings);
+    Ok(read)
+}
+
+/// Reads a profile; `-` is standard input.
+///
+/// # Errors
+/// Every problem of the file, each with the file in its place.
+pub fn read_profile(path: &Path) -> Result<ReadProfile, Problems> {
+    let mut read = Profile::read(&bytes(path)?).map_err(|problems| placed(path, problems))?;
     place_warnings(path, &mut read.warnings);
     Ok(read)
 }

@@ -12,6 +12,7 @@ pub mod control;
 pub mod document;
 pub mod explain;
 pub mod generate;
+pub mod import;
 pub mod io;
 pub mod layout;
 pub mod report;

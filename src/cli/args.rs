@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::generate::Family;
+use crate::import::Source;
 
 /// Plan deep-learning training jobs on a GPU cluster for the least energy, money or time.
 #[derive(Debug, Parser)]
@@ -87,6 +88,15 @@ Example:
 
 An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
     Record(RecordArgs),
+    /// Turn published measurements into profiles.
+    #[command(after_help = "\
+Examples:
+  rats import zeus zeus-nsdi23 -o instances/profiles
+  rats import csv measured.csv -o profiles --json
+
+`docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,
+unless --lenient leaves it out and says so.")]
+    Import(ImportArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),
@@ -294,6 +304,43 @@ pub struct RecordArgs {
     pub time_limit: Option<Duration>,
 }
 
+/// Of `rats import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Whose layout the files have.
+    #[arg(value_enum)]
+    pub source: SourceOf,
+    /// Files, or folders that are searched for files of the source.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The folder to write to, one file a profile.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Leave damaged rows out, list them, and write the rest.
+    #[arg(long)]
+    pub lenient: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whose measurements `rats import` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceOf {
+    /// Zeus (NSDI 2023): training under power limits on V100, P100, A40, RTX 6000.
+    Zeus,
+    /// Perseus (SOSP 2024): pipeline stages and training at locked clocks on A100 and A40.
+    Perseus,
+    /// Texas Tech University: applications on a V100 at 117 clocks.
+    Ttu,
+    /// Gavel (OSDI 2020): throughput on K80, P100, V100 by gang and by neighbor.
+    Gavel,
+    /// Muri (SIGCOMM 2022): stage times on 1 to 32 V100.
+    Muri,
+    /// A plain table of your own.
+    Csv,
+}
+
 /// Of `rats schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -331,6 +378,19 @@ pub struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+impl From<SourceOf> for Source {
+    fn from(source: SourceOf) -> Self {
+        match source {
+            SourceOf::Zeus => Self::Zeus,
+            SourceOf::Perseus => Self::Perseus,
+            SourceOf::Ttu => Self::Ttu,
+            SourceOf::Gavel => Self::Gavel,
+            SourceOf::Muri => Self::Muri,
+            SourceOf::Csv => Self::Csv,
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -13,6 +13,7 @@ mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod generate;
+mod import;
 mod info;
 mod info_table;
 mod record;
@@ -84,6 +85,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run_command(&args),
+        Command::Import(args) => import::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -148,6 +148,8 @@ codes! {
     S03 Suspicion "A measurement lies off its neighbors." "Repeat it."
     S04 Suspicion "Power sits at the limit while a higher clock brings no shorter time." "The clock asked for was not reached; use the power limit as the operating point."
     S05 Suspicion "Mean power is above the power limit." "Limits near the least a GPU accepts do not hold; use a higher one."
+    S06 Suspicion "Rows disagree about a detail of one measurement." "The statement made most often was kept; decide which is right."
+    S07 Suspicion "A workload is said not to run there." "It is left out; it may need more memory than the GPU has."
     B01 Scenario "The scenario is not TOML." "Look at the line and column named."
     B02 Scenario "A value that is needed is missing." "Add one of the values named."
     B03 Scenario "Two values say the same thing." "Keep one of them."

@@ -165,7 +165,7 @@ impl Collector {
 
     fn number(&mut self, place: &str, value: f64, range: RangeInclusive<f64>) {
         if !range.contains(&value) {
-            let least = if *range.start() == f64::MIN_POSITIVE {
+            let least = if range.start().to_bits() == f64::MIN_POSITIVE.to_bits() {
                 "above 0".to_owned()
             } else {
                 format!("at least {}", range.start())

@@ -9,6 +9,7 @@ mod limits;
 mod mutation;
 mod permutation;
 mod placeable;
+mod profile;
 mod round_trip;
 mod scale;
 mod support;

@@ -1,0 +1,221 @@
+//! `rats import`: published measurements to profiles, with a report of what was read.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use rats_domain::problem::{Problem, Problems};
+use serde::Serialize;
+
+use super::Answer;
+use super::args::ImportArgs;
+use crate::document::{Suspicion, json};
+use crate::import::{Findings, Imported, Source, import, write};
+use crate::report::{Align, count, table};
+
+#[derive(Serialize)]
+struct Document {
+    source: &'static str,
+    files: Vec<FileEntry>,
+    unread: Vec<UnreadEntry>,
+    profiles: Vec<ProfileEntry>,
+    pairs: Vec<PairsEntry>,
+    /// What was left out, with `--lenient`.
+    damaged: Vec<Suspicion>,
+    warnings: Vec<Suspicion>,
+    notes: Vec<String>,
+    written: Vec<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct FileEntry {
+    path: String,
+    rows: usize,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct UnreadEntry {
+    path: String,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct ProfileEntry {
+    id: String,
+    gpu_type: String,
+    points: usize,
+    scaling: usize,
+}
+
+#[derive(Serialize)]
+struct PairsEntry {
+    id: String,
+    gpu_type: String,
+    pairs: usize,
+}
+
+pub(super) fn run(args: &ImportArgs) -> Result<Answer, Problems> {
+    let source = args.source.into();
+    let imported = import(source, &args.paths)?;
+    if !args.lenient && !imported.findings.damaged.is_empty() {
+        return Err(Problems(imported.findings.damaged));
+    }
+    if imported.profiles.is_empty() && imported.pairs.is_empty() && !imported.findings.damaged.is_empty() {
+        return Err(Problems(imported.findings.damaged));
+    }
+    let written = write(&imported, &args.output)?;
+    let text =
+        if args.json { json(&document(source, imported, written)) } else { text(&imported, args, written.len()) };
+    Ok(Answer::done(text))
+}
+
+fn document(source: Source, imported: Imported, written: Vec<PathBuf>) -> Document {
+    let damaged = |problem: &Problem| Suspicion {
+        code: problem.code.id(),
+        place: problem.place.clone(),
+        message: problem.message.clone(),
+    };
+    let findings = imported.findings;
+    Document {
+        source: source.name(),
+        files: findings
+            .files
+            .into_iter()
+            .map(|file| FileEntry { path: file.path, rows: file.rows, left_out: file.left_out })
+            .collect(),
+        unread: findings.unread.into_iter().map(|file| UnreadEntry { path: file.path, why: file.why }).collect(),
+        profiles: imported
+            .profiles
+            .into_iter()
+            .map(|file| ProfileEntry {
+                id: file.id,
+                gpu_type: file.gpu_type,
+                points: file.points.len(),
+                scaling: file.scaling.len(),
+            })
+            .collect(),
+        pairs: imported
+            .pairs
+            .into_iter()
+            .map(|file| PairsEntry { id: file.id, gpu_type: file.gpu_type, pairs: file.pairs.len() })
+            .collect(),
+        damaged: findings.damaged.iter().map(damaged).collect(),
+        warnings: findings.warnings.iter().map(Suspicion::from).collect(),
+        notes: findings.notes,
+        written,
+    }
+}
+
+fn text(imported: &Imported, args: &ImportArgs, written: usize) -> String {
+    let findings = &imported.findings;
+    let mut rows = vec![["FILE", "ROWS", "LEFT OUT"].map(str::to_owned).to_vec()];
+    rows.extend(findings.files.iter().map(|f| vec![f.path.clone(), f.rows.to_string(), f.left_out.to_string()]));
+    let mut text = table(&rows, &[Align::Left, Align::Right, Align::Right]);
+    // Writing to a string cannot fail.
+    text.push_str(&unread(findings));
+    if !findings.damaged.is_empty() {
+        text.push_str("\nLeft out\n");
+        for problem in &findings.damaged {
+            let _ = writeln!(text, "  {problem}");
+        }
+    }
+    if !findings.warnings.is_empty() {
+        text.push_str("\nSuspicious\n");
+        for warning in &findings.warnings {
+            let _ = writeln!(text, "  {warning}");
+        }
+    }
+    if !findings.notes.is_empty() {
+        text.push_str("\nNotes\n");
+        for note in &findings.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+    }
+    let points: usize = imported.profiles.iter().map(|file| file.points.len()).sum();
+    let (profiles, pairs) = (imported.profiles.len(), imported.pairs.len());
+    let folder = args.output.display();
+    let _ = writeln!(
+        text,
+        "\nWrote {} to {folder}: {}, {}, {}.",
+        count(written, "file"),
+        count(profiles, "profile"),
+        count(points, "point"),
+        count(pairs, "pair list"),
+    );
+    text
+}
+
+/// Files that were not read, by reason.
+fn unread(findings: &Findings) -> String {
+    const SHOWN: usize = 3;
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in &findings.unread {
+        reasons.entry(file.why).or_default().push(&file.path);
+    }
+    let mut text = if reasons.is_empty() { String::new() } else { "\nNot read\n".to_owned() };
+    for (why, paths) in reasons {
+        let more = if paths.len() > SHOWN { ", ..." } else { "" };
+        let shown = paths[..paths.len().min(SHOWN)].join(", ");
+        let _ = writeln!(text, "  {}, {why}: {shown}{more}", count(paths.len(), "file"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use rats_domain::codes::Code;
+
+    use super::super::args::SourceOf;
+    use super::*;
+
+    const TABLE: &str = "model,gpu_type,sm_mhz,step_s,power_w\nnet,a40,1740,0.1,250\nnet,a40,1000,oops,180\n";
+
+    fn args(folder: &Path, lenient: bool, json: bool) -> ImportArgs {
+        let path = folder.join("mine.csv");
+        fs::write(&path, TABLE).unwrap();
+        ImportArgs { source: SourceOf::Csv, paths: vec![path], output: folder.join("out"), lenient, json }
+    }
+
+    #[test]
+    fn a_damaged_row_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let problems = run(&args(folder.path(), false, false)).unwrap_err();
+        assert_eq!(problems.0.iter().map(|problem| problem.code).collect::<Vec<_>>(), [Code::D04]);
+        assert!(problems.0[0].place.ends_with("mine.csv: line 3, step_s"), "{}", problems.0[0].place);
+        assert!(!folder.path().join("out").exists());
+    }
+
+    #[test]
+    fn lenient_writes_the_rest_and_lists_what_it_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = run(&args(folder.path(), true, false)).unwrap();
+        assert_eq!(answer.exit, 0);
+        assert!(answer.text.contains("Left out\n  [D04]"), "{}", answer.text);
+        assert!(answer.text.contains("Wrote 1 file to "), "{}", answer.text);
+        let written = fs::read_to_string(folder.path().join("out/a40-net.json")).unwrap();
+        assert!(written.contains("\"sm_mhz\": 1740") && !written.contains("1000"));
+    }
+
+    #[test]
+    fn json_holds_every_row_count_and_every_finding() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = run(&args(folder.path(), true, true)).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(document["files"][0]["rows"], 2);
+        assert_eq!(document["files"][0]["left_out"], 1);
+        assert_eq!(document["damaged"][0]["code"], "D04");
+        assert_eq!(document["profiles"][0]["id"], "a40-net");
+    }
+
+    #[test]
+    fn a_path_that_does_not_exist_is_u01() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut args = args(folder.path(), true, false);
+        args.paths = vec![folder.path().join("none")];
+        assert_eq!(run(&args).unwrap_err().0[0].code, Code::U01);
+    }
+}
