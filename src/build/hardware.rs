@@ -28,8 +28,22 @@ pub const CATALOGUE: &[Known] = &[
     Known { id: "p100", idle_w: 30, memory_mib: 16_384, limit_w: 250.0, blocked_w: None, link_gb_s: 10.0 },
     Known { id: "rtx6000", idle_w: 25, memory_mib: 24_576, limit_w: 260.0, blocked_w: None, link_gb_s: 10.0 },
     Known { id: "a40", idle_w: 30, memory_mib: 46_068, limit_w: 300.0, blocked_w: Some(70.38), link_gb_s: 20.0 },
-    Known { id: "a100-pcie-80gb", idle_w: 50, memory_mib: 81_920, limit_w: 300.0, blocked_w: Some(83.64), link_gb_s: 20.0 },
-    Known { id: "a100-sxm-80gb", idle_w: 67, memory_mib: 81_920, limit_w: 400.0, blocked_w: Some(83.64), link_gb_s: 200.0 },
+    Known {
+        id: "a100-pcie-80gb",
+        idle_w: 50,
+        memory_mib: 81_920,
+        limit_w: 300.0,
+        blocked_w: Some(83.64),
+        link_gb_s: 20.0,
+    },
+    Known {
+        id: "a100-sxm-80gb",
+        idle_w: 67,
+        memory_mib: 81_920,
+        limit_w: 400.0,
+        blocked_w: Some(83.64),
+        link_gb_s: 200.0,
+    },
 ];
 
 /// The entry of this name.
@@ -45,10 +59,6 @@ impl Known {
 
     /// What it can do.
     pub fn hardware(&self) -> HardwareFile {
-        HardwareFile {
-            power_limit_w: Some(self.limit_w),
-            blocked_w: self.blocked_w,
-            link_gb_s: Some(self.link_gb_s),
-        }
+        HardwareFile { power_limit_w: Some(self.limit_w), blocked_w: self.blocked_w, link_gb_s: Some(self.link_gb_s) }
     }
 }

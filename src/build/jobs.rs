@@ -151,7 +151,10 @@ fn select(
     }
     let Some(requested) = requested else {
         let gang = job.gpus.first().copied().unwrap_or_default();
-        return Err(format!("the first gang size, {gang}, cannot run at its highest operating point ({}).", reasons(&report)));
+        return Err(format!(
+            "the first gang size, {gang}, cannot run at its highest operating point ({}).",
+            reasons(&report)
+        ));
     };
     let stays = kept(&usable, requested, pruning);
     let at = stays[..requested].iter().filter(|stays| **stays).count();

@@ -62,7 +62,11 @@ impl<'a> Enumerator<'a> {
         let profiles = self.profiles(place, job);
         for (size_at, &size) in job.gpus.iter().enumerate() {
             let Some(gpus) = u32::try_from(size).ok().filter(|&gpus| (1..=1 << 20).contains(&gpus)) else {
-                self.wrong(Code::B04, format!("{place}.gpus[{size_at}]"), format!("{size} is no gang size of 1 to {}.", 1 << 20));
+                self.wrong(
+                    Code::B04,
+                    format!("{place}.gpus[{size_at}]"),
+                    format!("{size} is no gang size of 1 to {}.", 1 << 20),
+                );
                 continue;
             };
             for (at, &(profile, kind)) in profiles.iter().enumerate() {
@@ -95,7 +99,8 @@ impl<'a> Enumerator<'a> {
             match self.site.gpu_type(&profile.gpu_type) {
                 Some(kind) => found.push((profile, kind)),
                 None => {
-                    let message = format!("the cluster has no GPU type `{}`, which `{id}` was measured on.", profile.gpu_type);
+                    let message =
+                        format!("the cluster has no GPU type `{}`, which `{id}` was measured on.", profile.gpu_type);
                     self.wrong(Code::B05, place, message);
                 }
             }
@@ -114,7 +119,9 @@ impl<'a> Enumerator<'a> {
         for (position, name) in job.spans.iter().enumerate() {
             match all.iter().find(|(_, known)| known == name) {
                 Some(&span) => found.push(span),
-                None => self.wrong(Code::B05, format!("{place}.spans[{position}]"), format!("there is no level `{name}`.")),
+                None => {
+                    self.wrong(Code::B05, format!("{place}.spans[{position}]"), format!("there is no level `{name}`."))
+                }
             }
         }
         found
@@ -134,7 +141,13 @@ impl<'a> Enumerator<'a> {
             self.wrong(Code::B06, format!("{place}.gradient_bytes"), message);
         }
         let steps = self.steps(place, job, profile, gpus);
-        Some(Gang { profile, kind, gpus, steps: steps?, gradient_bytes: if needed { given? } else { given.unwrap_or(0.0) } })
+        Some(Gang {
+            profile,
+            kind,
+            gpus,
+            steps: steps?,
+            gradient_bytes: if needed { given? } else { given.unwrap_or(0.0) },
+        })
     }
 
     /// Steps of a gang, by whatever the job says of its length.
@@ -203,7 +216,12 @@ impl<'a> Enumerator<'a> {
     }
 
     /// A single GPU has no need of a wide span; spans that nobody named and that hold no such gang are passed over.
-    fn spans_of<'s, 'n>(&self, job: &ScenarioJob, gang: &Gang<'_>, spans: &'s [(Rank, &'n str)]) -> &'s [(Rank, &'n str)] {
+    fn spans_of<'s, 'n>(
+        &self,
+        job: &ScenarioJob,
+        gang: &Gang<'_>,
+        spans: &'s [(Rank, &'n str)],
+    ) -> &'s [(Rank, &'n str)] {
         let holds = |&(rank, _): &(Rank, &str)| self.site.most_gpus(gang.kind, rank) >= gang.gpus as usize;
         match (gang.gpus, job.spans.is_empty()) {
             (1, _) => spans.get(..1).unwrap_or_default(),
@@ -225,7 +243,8 @@ impl<'a> Enumerator<'a> {
         let step = step(job, gang, blocked_w, point);
         let all = job.stretches.as_ref().unwrap_or(&self.scenario.stretches);
         let one = &vec![1.0];
-        let rings = gang.gpus > 1 && gang.gradient_bytes > 0.0 && network.link_kb_s.is_finite() && gang.profile.gang.is_none();
+        let rings =
+            gang.gpus > 1 && gang.gradient_bytes > 0.0 && network.link_kb_s.is_finite() && gang.profile.gang.is_none();
         let reads = step.input_bytes > 0.0 && network.supply_kb_s.is_finite();
         let idle = self.site.idle(gang.kind);
         for &read in if reads { all } else { one } {
@@ -271,7 +290,11 @@ impl<'a> Enumerator<'a> {
         if blocked.is_none() {
             let place = format!("{}.blocked_w", place.trim_end_matches(".points"));
             let kind = &gang.profile.gpu_type;
-            self.wrong(Code::B06, place, format!("neither `{}` nor `hardware.{kind}` gives a power limit.", gang.profile.id));
+            self.wrong(
+                Code::B06,
+                place,
+                format!("neither `{}` nor `hardware.{kind}` gives a power limit.", gang.profile.id),
+            );
         }
         blocked
     }

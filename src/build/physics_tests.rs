@@ -111,7 +111,10 @@ fn links_without_a_limit_leave_only_latency() {
 #[test]
 fn a_waiting_gpu_draws_a_tenth_of_its_range_where_nothing_was_measured() {
     // 50 + 10 % of 200.
-    assert_close([assumed_blocked_w(50.0, 250.0), steps(1001.0, 2.0, 10.0), steps(1000.0, 2.0, 10.0)], [70.0, 51.0, 50.0]);
+    assert_close(
+        [assumed_blocked_w(50.0, 250.0), steps(1001.0, 2.0, 10.0), steps(1000.0, 2.0, 10.0)],
+        [70.0, 51.0, 50.0],
+    );
 }
 
 #[track_caller]

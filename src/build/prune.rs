@@ -45,13 +45,15 @@ pub fn kept(choices: &[Choice], requested: usize, pruning: Pruning) -> Vec<bool>
         return vec![true; choices.len()];
     }
     let covers = |q: usize, o: usize| covers(&choices[q], &choices[o], pruning);
-    let stays = |o: usize| o == requested || !(0..choices.len()).any(|q| q != o && covers(q, o) && (q < o || !covers(o, q)));
+    let stays =
+        |o: usize| o == requested || !(0..choices.len()).any(|q| q != o && covers(q, o) && (q < o || !covers(o, q)));
     (0..choices.len()).map(stays).collect()
 }
 
 /// Whether `q` is at least as good as `o` in everything.
 fn covers(q: &Choice, o: &Choice, pruning: Pruning) -> bool {
-    let by_power = pruning == Pruning::ByEnergy || (q.outcome.power <= o.outcome.power && q.outcome.peak <= o.outcome.peak);
+    let by_power =
+        pruning == Pruning::ByEnergy || (q.outcome.power <= o.outcome.power && q.outcome.peak <= o.outcome.peak);
     q.gpu_type == o.gpu_type
         && q.gpus == o.gpus
         && q.span >= o.span

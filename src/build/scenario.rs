@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{
-    ClusterFile, Document, NodeFile, PointFile, Read, StepFile, TermFile, read,
-};
+use rats_domain::format::{ClusterFile, Document, NodeFile, PointFile, Read, StepFile, TermFile, read};
 use rats_domain::problem::{Problem, Problems};
 use serde::{Deserialize, Serialize};
 

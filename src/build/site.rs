@@ -106,13 +106,7 @@ impl TypeSite {
     fn new(cluster: &Cluster, kind: GpuTypeId, hardware: HardwareFile) -> Self {
         let domains = cluster.topology.domains();
         let counts = counts(cluster, kind);
-        let mut site = Self {
-            hardware,
-            island: 0,
-            node: 0,
-            spans: Vec::new(),
-            node_uplink: f64::INFINITY,
-        };
+        let mut site = Self { hardware, island: 0, node: 0, spans: Vec::new(), node_uplink: f64::INFINITY };
         for (id, domain) in domains.iter().filter(|&(id, _)| counts[id] > 0) {
             match domain.kind {
                 DomainKind::Island(..) => site.island = site.island.max(counts[id]),

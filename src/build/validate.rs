@@ -28,7 +28,8 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
         found.number(&format!("latency_s.{level}"), Some(*seconds), 0.0, 1e3);
     }
     for (id, given) in &scenario.hardware {
-        let fields = [("power_limit_w", given.power_limit_w), ("blocked_w", given.blocked_w), ("link_gb_s", given.link_gb_s)];
+        let fields =
+            [("power_limit_w", given.power_limit_w), ("blocked_w", given.blocked_w), ("link_gb_s", given.link_gb_s)];
         for (field, value) in fields {
             found.number(&format!("hardware.{id}.{field}"), value, 0.0, 1e6);
         }

@@ -273,7 +273,8 @@ fn text(instance: &Instance, document: &Document) -> String {
         document.objective.iter().map(|(term, weight)| format!("{} x {term}", number(*weight))).collect();
     rows.push(["objective".to_owned(), objective.join(" + ")]);
     rows.push(["load".to_owned(), format!("{} of GPU time up to the horizon", percent(document.load))]);
-    let flexibility = format!("{:.1} bits a job: log2 of its options times the starts left to them", document.flexibility);
+    let flexibility =
+        format!("{:.1} bits a job: log2 of its options times the starts left to them", document.flexibility);
     rows.push(["flexibility".to_owned(), flexibility]);
     let rows: Vec<_> = rows.into_iter().map(Vec::from).collect();
     text.push_str(&table(&rows, &[Align::Left]));

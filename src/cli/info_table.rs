@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use rats_domain::codes::Code;
 use rats_domain::format::PowerMode;
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems};
-use rats_domain::codes::Code;
 use rats_domain::solver::{Request, Unlimited};
 use rats_domain::units::Ticks;
 use rats_solvers::greedy_energy::GreedyEnergy;
@@ -91,7 +91,8 @@ fn features(instance: &Instance) -> Vec<String> {
     };
     let domains = cluster.topology.domains();
     let islands = nodes().any(|node| node.gpus.0 > 1)
-        && domains.values().filter(|domain| domain.rank == rats_domain::topology::Rank::ISLAND).count() > cluster.nodes.len();
+        && domains.values().filter(|domain| domain.rank == rats_domain::topology::Rank::ISLAND).count()
+            > cluster.nodes.len();
     let steps = cluster.power_cap.as_ref().map(|cap| cap.steps().len());
     let jobs = || instance.jobs.values();
     let mut found = vec![power.to_owned()];

@@ -84,7 +84,8 @@ impl Draft<'_> {
         for job in self.jobs() {
             let (start, _) = self.span(job);
             let (ticks, _) = fastest(&self.instance.jobs[job]);
-            let wait = if self.random.chance(60) { self.random.within(0, ticks / 2) } else { self.random.within(0, start) };
+            let wait =
+                if self.random.chance(60) { self.random.within(0, ticks / 2) } else { self.random.within(0, start) };
             self.file.jobs[job.position()].release = (start - wait).max(0);
         }
     }
@@ -149,7 +150,8 @@ impl Draft<'_> {
         for _ in 0..(self.file.cluster.nodes.len() / 2).max(1) {
             let node = self.random.below(self.file.cluster.nodes.len());
             let index = self.random.within(0, self.file.cluster.nodes[node].gpus - 1);
-            let gpu = self.instance.cluster.gpus_of(NodeId::from_position(node)).nth(usize::try_from(index).unwrap_or(0));
+            let gpu =
+                self.instance.cluster.gpus_of(NodeId::from_position(node)).nth(usize::try_from(index).unwrap_or(0));
             let from = self.random.within(0, horizon - 1);
             let to = self.random.within(from + 1, (from + horizon / 3).max(from + 1));
             let busy = self.witness.schedule.placed().any(|(job, placement)| {

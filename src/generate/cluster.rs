@@ -104,7 +104,12 @@ fn switches(features: &Features, size: Size, racks: usize, uplink: i64) -> Vec<S
     found
 }
 
-fn node(random: &mut Random, features: &Features, size: Size, (position, kind, base_w): (usize, &str, i64)) -> NodeFile {
+fn node(
+    random: &mut Random,
+    features: &Features,
+    size: Size,
+    (position, kind, base_w): (usize, &str, i64),
+) -> NodeFile {
     let gpus = i64::from(size.gpus_per_node);
     let sleeps = match features.nodes {
         Nodes::Sleep => true,
@@ -114,7 +119,11 @@ fn node(random: &mut Random, features: &Features, size: Size, (position, kind, b
     let idle_w = hardware::known(kind).map_or(0, |known| known.idle_w);
     let half = gpus / 2;
     let islands = (features.islands && half > 0).then(|| vec![(0..half).collect(), (half..gpus).collect()]);
-    let cores = if features.cores { BTreeMap::from([("cpu_cores".to_owned(), Decimal::from(8 * gpus))]) } else { BTreeMap::new() };
+    let cores = if features.cores {
+        BTreeMap::from([("cpu_cores".to_owned(), Decimal::from(8 * gpus))])
+    } else {
+        BTreeMap::new()
+    };
     NodeFile {
         id: format!("n{position}"),
         parent: None,

@@ -138,7 +138,8 @@ fn job(random: &mut Random, id: String) -> JobFile {
         choices.push(task.choice(core, task.best_memory(voltage, core)));
     }
     let stays = kept(&choices, 0, Pruning::ByEnergy);
-    let options: Vec<OptionFile> = choices.iter().zip(stays).filter(|(_, stays)| *stays).map(|(c, _)| c.to_file()).collect();
+    let options: Vec<OptionFile> =
+        choices.iter().zip(stays).filter(|(_, stays)| *stays).map(|(c, _)| c.to_file()).collect();
     let deadline = (task.seconds(1.0, 1.0) / task.urgency / TICK_S as f64).floor();
     JobFile {
         id,
@@ -160,7 +161,8 @@ fn job(random: &mut Random, id: String) -> JobFile {
 
 impl Task {
     fn draw(random: &mut Random) -> Self {
-        let mut uniform = |low: f64, high: f64| low + (high - low) * (random.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut uniform =
+            |low: f64, high: f64| low + (high - low) * (random.bits() >> 11) as f64 / (1_u64 << 53) as f64;
         let watts = uniform(175.0, 206.0);
         let (p0, gamma) = (watts * uniform(0.20, 0.41), watts * uniform(0.1, 0.2));
         let (d, t0) = (uniform(1.66, 7.61), uniform(0.1, 0.95));
@@ -184,7 +186,12 @@ impl Task {
     }
 
     fn choice(&self, core: f64, memory: f64) -> Choice {
-        let step = GangStep { seconds: self.seconds(core, memory), watts: self.watts(core, memory), ring_kb_s: 0.0, read_kb_s: 0.0 };
+        let step = GangStep {
+            seconds: self.seconds(core, memory),
+            watts: self.watts(core, memory),
+            ring_kb_s: 0.0,
+            read_kb_s: 0.0,
+        };
         let length = Length { startup_s: 0.0, steps: 1.0, margin: 0.0 };
         let frame = Frame { tick_s: TICK_S as f64, idle_w: IDLE_W as f64 };
         let clock = |share: f64, mhz: f64| Some(crate::build::physics::whole((share * mhz).round()));

@@ -90,14 +90,9 @@ impl Family {
             Self::Small => small,
             Self::Medium => medium,
             Self::Large => large,
-            Self::Huge | Self::Edl => Scale {
-                jobs: (10_000, 10_000),
-                nodes: (1250, 1250),
-                gpus_per_node: &[8],
-                rack: 16,
-                gang: 256,
-                ..large
-            },
+            Self::Huge | Self::Edl => {
+                Scale { jobs: (10_000, 10_000), nodes: (1250, 1250), gpus_per_node: &[8], rack: 16, gang: 256, ..large }
+            }
         }
     }
 }

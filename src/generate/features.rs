@@ -85,7 +85,13 @@ pub const ROWS: [Features; 12] = [
     Features { types: 2, narrow: true, cap: Cap::Constant, after: true, releases: false, ..PLAIN },
     Features { nodes: Nodes::AlwaysOn, islands: true, storage: true, objective: &[("makespan", 1)], ..PLAIN },
     Features { types: 2, tariff: true, objective: &[("cost", 1)], ..PLAIN },
-    Features { nodes: Nodes::Mixed, narrow: true, due: true, objective: &[("energy", 1), ("tardiness", 1000)], ..PLAIN },
+    Features {
+        nodes: Nodes::Mixed,
+        narrow: true,
+        due: true,
+        objective: &[("energy", 1), ("tardiness", 1000)],
+        ..PLAIN
+    },
     Features { nodes: Nodes::AlwaysOn, cap: Cap::Steps, after: true, objective: &[("completion", 1)], ..PLAIN },
     Features { types: 3, islands: true, node_cap: true, cores: true, releases: false, ..PLAIN },
     Features { budget: true, due: true, storage: true, objective: &[("tardiness", 1)], ..PLAIN },

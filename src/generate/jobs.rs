@@ -77,7 +77,11 @@ impl Drawer<'_> {
     }
 
     fn cores(&self, cores: i64) -> BTreeMap<String, Decimal> {
-        if self.features.cores { BTreeMap::from([("cpu_cores".to_owned(), Decimal::from(cores))]) } else { BTreeMap::new() }
+        if self.features.cores {
+            BTreeMap::from([("cpu_cores".to_owned(), Decimal::from(cores))])
+        } else {
+            BTreeMap::new()
+        }
     }
 
     /// A gang size of the mix, at most half of the GPUs of its type.

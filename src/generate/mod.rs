@@ -98,7 +98,8 @@ pub fn generate(wanted: &Wanted) -> Result<Generated, Problem> {
             attempt_at(wanted, &features, &library, &mut Random::new(seed))
         })
         .ok_or_else(|| {
-            let message = format!("{ATTEMPTS} attempts at `{}` with seed {} failed.", wanted.family.name(), wanted.seed);
+            let message =
+                format!("{ATTEMPTS} attempts at `{}` with seed {} failed.", wanted.family.name(), wanted.seed);
             Problem::new(Code::B08, "rats generate", message)
         })
 }
@@ -128,8 +129,11 @@ fn attempt_at(wanted: &Wanted, features: &Features, library: &Library, random: &
         instance = Instance::from_file(&drawn).ok()?.instance;
     }
     let enough = wanted.family != Family::Huge || promises::work(&instance) >= 3.0;
-    (enough && promises::kept(&instance, &witness.schedule))
-        .then_some(Generated { file: drawn, instance, witness: witness.schedule })
+    (enough && promises::kept(&instance, &witness.schedule)).then_some(Generated {
+        file: drawn,
+        instance,
+        witness: witness.schedule,
+    })
 }
 
 fn without_caps(file: &InstanceFile) -> Option<Instance> {

@@ -16,9 +16,10 @@ pub fn load(instance: &Instance) -> f64 {
 
 /// Share of jobs whose deadline leaves less than twice their fastest time.
 pub fn tight(instance: &Instance) -> f64 {
-    let tight = instance.jobs.values().filter(|job| {
-        job.deadline.is_some_and(|deadline| (deadline - job.release).0 < 2 * fastest(job).0)
-    });
+    let tight = instance
+        .jobs
+        .values()
+        .filter(|job| job.deadline.is_some_and(|deadline| (deadline - job.release).0 < 2 * fastest(job).0));
     tight.count() as f64 / instance.jobs.len().max(1) as f64
 }
 

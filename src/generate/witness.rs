@@ -37,7 +37,8 @@ pub(super) fn pack(random: &mut Random, instance: &Instance) -> Option<Witness> 
     };
     let mut by_work: Vec<JobId> = instance.jobs.ids().collect();
     by_work.sort_by_key(|&job| (work(job), job));
-    let urgent: Vec<JobId> = by_work[..instance.jobs.len() * 45 / 100].iter().copied().filter(|_| random.chance(90)).collect();
+    let urgent: Vec<JobId> =
+        by_work[..instance.jobs.len() * 45 / 100].iter().copied().filter(|_| random.chance(90)).collect();
     // Large first, within a factor of two in any order.
     let mut rest: Vec<(i64, JobId)> = by_work
         .iter()
