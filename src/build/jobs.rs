@@ -55,11 +55,11 @@ fn obstacles(
     first: usize,
     problems: &mut Vec<Problem>,
 ) -> Vec<Vec<Option<Code>>> {
-    let bare = |(position, all): (usize, &Enumerated)| {
+    let nameless = |(position, all): (usize, &Enumerated)| {
         bare(position.to_string(), all.choices.iter().map(Choice::to_file).collect())
     };
     // A job without any usable option is an error of the instance; one that always fits keeps the others readable.
-    let mut file = InstanceFile { jobs: (0..).zip(enumerated).map(bare).collect(), ..base.clone() };
+    let mut file = InstanceFile { jobs: (0..).zip(enumerated).map(nameless).collect(), ..base.clone() };
     let Some(spare) = spare_option(base) else { return Vec::new() };
     file.jobs.iter_mut().for_each(|job| job.options.push(spare.clone()));
     let read = match Instance::from_file(&file) {
@@ -139,15 +139,14 @@ fn select(
     let mut usable = Vec::new();
     let mut requested = None;
     for ((position, choice), obstacle) in all.choices.into_iter().enumerate().zip(obstacles) {
-        match obstacle {
-            Some(rule) => *report.unplaceable.entry(*rule).or_default() += 1,
-            None => {
-                if position < all.asked_for && requested.is_none() {
-                    requested = Some(usable.len());
-                }
-                usable.push(choice);
-            }
+        if let Some(rule) = obstacle {
+            *report.unplaceable.entry(*rule).or_default() += 1;
+            continue;
         }
+        if position < all.asked_for && requested.is_none() {
+            requested = Some(usable.len());
+        }
+        usable.push(choice);
     }
     let Some(requested) = requested else {
         let gang = job.gpus.first().copied().unwrap_or_default();

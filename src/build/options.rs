@@ -96,13 +96,12 @@ impl<'a> Enumerator<'a> {
                 self.wrong(Code::B06, place, message);
                 continue;
             }
-            match self.site.gpu_type(&profile.gpu_type) {
-                Some(kind) => found.push((profile, kind)),
-                None => {
-                    let message =
-                        format!("the cluster has no GPU type `{}`, which `{id}` was measured on.", profile.gpu_type);
-                    self.wrong(Code::B05, place, message);
-                }
+            if let Some(kind) = self.site.gpu_type(&profile.gpu_type) {
+                found.push((profile, kind));
+            } else {
+                let kind = &profile.gpu_type;
+                let message = format!("the cluster has no GPU type `{kind}`, which `{id}` was measured on.");
+                self.wrong(Code::B05, place, message);
             }
         }
         found
@@ -120,7 +119,7 @@ impl<'a> Enumerator<'a> {
             match all.iter().find(|(_, known)| known == name) {
                 Some(&span) => found.push(span),
                 None => {
-                    self.wrong(Code::B05, format!("{place}.spans[{position}]"), format!("there is no level `{name}`."))
+                    self.wrong(Code::B05, format!("{place}.spans[{position}]"), format!("there is no level `{name}`."));
                 }
             }
         }

@@ -131,9 +131,7 @@ fn objective(instance: &Instance) -> String {
         ("completion", objective.completion),
         ("tardiness", objective.tardiness),
     ];
-    let term = |(name, weight): (&str, f64)| {
-        (weight > 0.0).then(|| if weight == 1.0 { name.to_owned() } else { format!("{} {name}", number(weight)) })
-    };
+    let term = |(name, weight): (&str, f64)| (weight > 0.0).then(|| format!("{} {name}", number(weight)));
     weights.into_iter().filter_map(term).collect::<Vec<_>>().join(" + ")
 }
 

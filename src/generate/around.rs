@@ -137,7 +137,9 @@ impl Draft<'_> {
             let release = self.file.jobs[job.position()].release;
             let (ticks, _) = fastest(&self.instance.jobs[job]);
             if self.random.chance(70) {
-                let due = self.random.within(release + ticks, (end + 2).max(release + ticks));
+                // Between the soonest possible end and half-way to the witness's.
+                let soonest = release + ticks;
+                let due = self.random.within(soonest, soonest.midpoint(end).max(soonest));
                 self.file.jobs[job.position()].due = Some(due);
                 self.file.jobs[job.position()].weight = Decimal::from(self.random.within(1, 5));
             }
@@ -205,16 +207,19 @@ impl Draft<'_> {
         }
         for node in 0..self.file.cluster.nodes.len() {
             if self.file.cluster.nodes[node].power_cap_w.is_some() {
-                let least = probe.least(|file, watts| file.cluster.nodes[node].power_cap_w = constant(watts))?;
+                let least = probe.least(|file, watts| file.cluster.nodes[node].power_cap_w = Some(constant(watts)))?;
                 probe.file.cluster.nodes[node].power_cap_w = None;
-                self.file.cluster.nodes[node].power_cap_w = constant(rounded(least, self.random.within(0, SLACK)));
+                self.file.cluster.nodes[node].power_cap_w =
+                    Some(constant(rounded(least, self.random.within(0, SLACK))));
             }
         }
         for switch in 0..self.file.cluster.switches.len() {
             if self.file.cluster.switches[switch].power_cap_w.is_some() {
-                let least = probe.least(|file, watts| file.cluster.switches[switch].power_cap_w = constant(watts))?;
+                let least =
+                    probe.least(|file, watts| file.cluster.switches[switch].power_cap_w = Some(constant(watts)))?;
                 probe.file.cluster.switches[switch].power_cap_w = None;
-                self.file.cluster.switches[switch].power_cap_w = constant(rounded(least, self.random.within(0, SLACK)));
+                self.file.cluster.switches[switch].power_cap_w =
+                    Some(constant(rounded(least, self.random.within(0, SLACK))));
             }
         }
         Some(())
@@ -228,8 +233,8 @@ impl Draft<'_> {
     }
 }
 
-fn constant(watts: i64) -> Option<StepsFile> {
-    Some(StepsFile::Constant(Decimal::from(watts)))
+fn constant(watts: i64) -> StepsFile {
+    StepsFile::Constant(Decimal::from(watts))
 }
 
 fn rounded(watts: i64, slack: i64) -> i64 {

@@ -9,7 +9,7 @@ use rats_solvers::random::Random;
 use super::features::{Cap, Features, Nodes};
 use crate::build::hardware;
 
-/// Node uplinks, kB/s: 10, 25 and 100 GbE under contention, 0.0917 GB/s per Gb/s (Wang, Shi, Wang, Chu, 2020).
+/// Node uplinks, kB/s: 10, 25 and 100 Gb/s Ethernet under contention, 0.0917 GB/s per Gb/s (Wang, Shi, Wang, Chu, 2020).
 const NARROW: [i64; 2] = [917_000, 2_292_500];
 const WIDE: [i64; 2] = [2_292_500, 9_170_000];
 /// GPU types and the base power of a node with them, W; assumed.
@@ -46,7 +46,9 @@ pub(super) fn draw(random: &mut Random, features: &Features, size: Size) -> Clus
     if size.nodes == 1 {
         nodes[0].parent = None;
     } else {
-        nodes.iter_mut().for_each(|node| node.uplink_gb_s = Some(Decimal::from_scaled(i128::from(uplink), 6)));
+        for node in &mut nodes {
+            node.uplink_gb_s = Some(Decimal::from_scaled(i128::from(uplink), 6));
+        }
     }
     let gpus = i128::from(size.gpus_per_node) * size.nodes as i128;
     // 8 MB/s a GPU: a fifth of what ResNet-50 reads on a V100.

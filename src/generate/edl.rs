@@ -10,8 +10,11 @@
 //! k = 10..50 units of time; delta of 0.07-0.91; deadline = default time / u, u of 0.25-0.75. Idle GPUs draw 85 W; a GPU
 //! costs 200 W x unit to turn on, so that gaps of up to 2 units stay powered.
 //!
+//! Offline all tasks are there at tick 0, 1.0 a GPU. Online 0.4 a GPU are, 1.6 a GPU come over 1440 units, and u is
+//! 0.15-0.85.
+//!
 //! # Limits
-//! Offline only: all tasks are there at tick 0. A unit of time is one tick of 60 s; times round up, the mean power
+//! A unit of time is one tick of 60 s; times round up, the mean power
 //! accounts for the idle rest. The promises on load and baseline of the other families do not apply: with a GPU for
 //! every task the baseline meets all deadlines.
 //!
@@ -34,7 +37,7 @@ use rats_domain::units::Milliwatts;
 use rats_solvers::fifo_max;
 use rats_solvers::random::Random;
 
-use super::{Generated, Wanted, name, promises};
+use super::{Family, Generated, Wanted, name, promises};
 use crate::build::physics::{Frame, GangStep, Length, outcome};
 use crate::build::prune::{Pruning, kept};
 use crate::build::{Choice, Needs};
@@ -44,6 +47,8 @@ const TICK_S: i64 = 60;
 const IDLE_W: i64 = 85;
 /// Turning on one GPU, W x units.
 const TURN_ON: i64 = 200;
+/// Ticks over which tasks come online.
+const ONLINE: i64 = 1440;
 /// Default core and memory clock that stand for 1.0, MHz; assumed.
 const CORE_MHZ: f64 = 1600.0;
 const MEM_MHZ: f64 = 5000.0;
@@ -64,9 +69,17 @@ pub(super) fn generate(wanted: &Wanted) -> Result<Generated, Problem> {
     let mut random = Random::new(wanted.seed.wrapping_mul(8).wrapping_add(7));
     let per_node = i64::from(wanted.gpus_per_node.unwrap_or(1));
     let nodes = wanted.nodes.map_or(i64::from(GPUS) / per_node, i64::from);
-    let tasks = i64::from(wanted.jobs.unwrap_or(GPUS));
+    let online = wanted.family == Family::EdlOnline;
+    let tasks = i64::from(wanted.jobs.unwrap_or(if online { 2 * GPUS } else { GPUS }));
     let digits = tasks.to_string().len();
-    let mut jobs: Vec<JobFile> = (0..tasks).map(|number| job(&mut random, format!("t{number:0digits$}"))).collect();
+    let mut jobs: Vec<JobFile> = (0..tasks)
+        .map(|number| {
+            // A fifth of the tasks is there at the beginning: 0.4 of 2.0 a GPU.
+            let release = if online && 5 * number >= tasks { random.within(1, ONLINE) } else { 0 };
+            let urgency = if online { (0.15, 0.85) } else { (0.25, 0.75) };
+            job(&mut random, format!("t{number:0digits$}"), release, urgency)
+        })
+        .collect();
     let far = jobs.iter().filter_map(|job| job.deadline).max().unwrap_or(1);
     let mut file = InstanceFile {
         format: InstanceFile::FORMAT.to_owned(),
@@ -129,8 +142,8 @@ fn cluster(nodes: i64, per_node: i64) -> ClusterFile {
     }
 }
 
-fn job(random: &mut Random, id: String) -> JobFile {
-    let task = Task::draw(random);
+fn job(random: &mut Random, id: String, release: i64, urgency: (f64, f64)) -> JobFile {
+    let task = Task::draw(random, urgency);
     let mut choices = vec![task.choice(1.0, 1.0)];
     for step in 0..=15 {
         let voltage = 0.5 + 0.05 * f64::from(step);
@@ -143,9 +156,9 @@ fn job(random: &mut Random, id: String) -> JobFile {
     let deadline = (task.seconds(1.0, 1.0) / task.urgency / TICK_S as f64).floor();
     JobFile {
         id,
-        release: 0,
+        release,
         // What rounds up to one tick more must still fit.
-        deadline: Some(crate::build::physics::whole(deadline).max(options[0].ticks)),
+        deadline: Some(release + crate::build::physics::whole(deadline).max(options[0].ticks)),
         due: None,
         weight: Decimal::from(1),
         after: Vec::new(),
@@ -160,13 +173,13 @@ fn job(random: &mut Random, id: String) -> JobFile {
 }
 
 impl Task {
-    fn draw(random: &mut Random) -> Self {
+    fn draw(random: &mut Random, (least, most): (f64, f64)) -> Self {
         let mut uniform =
             |low: f64, high: f64| low + (high - low) * (random.bits() >> 11) as f64 / (1_u64 << 53) as f64;
         let watts = uniform(175.0, 206.0);
         let (p0, gamma) = (watts * uniform(0.20, 0.41), watts * uniform(0.1, 0.2));
         let (d, t0) = (uniform(1.66, 7.61), uniform(0.1, 0.95));
-        let (delta, urgency) = (uniform(0.07, 0.91), uniform(0.25, 0.75));
+        let (delta, urgency) = (uniform(0.07, 0.91), uniform(least, most));
         let k = random.within(10, 50) as f64 * TICK_S as f64;
         Self { p0, gamma, c: watts - p0 - gamma, d: d * k, t0: t0 * k, delta, urgency }
     }

@@ -13,8 +13,10 @@ pub enum Family {
     Large,
     /// 10,000 jobs on 10,000 GPUs.
     Huge,
-    /// The workload of Mei, Wang and Chu (TPDS 2022): 2048 tasks on 2048 GPUs, one GPU each.
+    /// The workload of Mei, Wang, Chu et al. (TPDS 2022): 2048 tasks on 2048 GPUs, one GPU each, all there at tick 0.
     Edl,
+    /// The same online: 4096 tasks, most of which come over a day.
+    EdlOnline,
 }
 
 /// How large instances are.
@@ -49,6 +51,7 @@ impl Family {
             Self::Large => "large",
             Self::Huge => "huge",
             Self::Edl => "edl",
+            Self::EdlOnline => "edl-online",
         }
     }
 
@@ -90,7 +93,7 @@ impl Family {
             Self::Small => small,
             Self::Medium => medium,
             Self::Large => large,
-            Self::Huge | Self::Edl => {
+            Self::Huge | Self::Edl | Self::EdlOnline => {
                 Scale { jobs: (10_000, 10_000), nodes: (1250, 1250), gpus_per_node: &[8], rack: 16, gang: 256, ..large }
             }
         }

@@ -35,8 +35,8 @@ pub(super) struct Drawer<'a> {
 
 impl Drawer<'_> {
     /// A job.
-    pub fn job(&self, random: &mut Random, id: String) -> Option<ScenarioJob> {
-        (0..DRAWS).find_map(|_| self.attempt(random, &id))
+    pub fn job(&self, random: &mut Random, id: &str) -> Option<ScenarioJob> {
+        (0..DRAWS).find_map(|_| self.attempt(random, id))
     }
 
     fn attempt(&self, random: &mut Random, id: &str) -> Option<ScenarioJob> {

@@ -86,7 +86,7 @@ impl Generated {
 /// # Errors
 /// None of the sub-seeds gave what is promised: the sizes asked for do not suit the family.
 pub fn generate(wanted: &Wanted) -> Result<Generated, Problem> {
-    if wanted.family == Family::Edl {
+    if matches!(wanted.family, Family::Edl | Family::EdlOnline) {
         return edl::generate(wanted);
     }
     let library = measured::library();
@@ -182,7 +182,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
     let drawer = Drawer { library, site: &site, features, scale: &scale };
     let digits = jobs.to_string().len();
     for number in 0..jobs {
-        scenario.jobs.push(drawer.job(random, format!("j{number:0digits$}"))?);
+        scenario.jobs.push(drawer.job(random, &format!("j{number:0digits$}"))?);
     }
     Some(scenario)
 }

@@ -89,8 +89,8 @@ fn twelve_seeds_show_every_feature_and_every_term() {
 
 #[test]
 fn the_edl_workload_has_a_plan_and_the_published_figures() {
-    for per_node in [1, 4, 16] {
-        let wanted = Wanted { jobs: Some(300), gpus_per_node: Some(per_node), ..wanted(Family::Edl, 1) };
+    for (per_node, family) in [(1, Family::Edl), (4, Family::EdlOnline), (16, Family::Edl)] {
+        let wanted = Wanted { jobs: Some(300), gpus_per_node: Some(per_node), ..wanted(family, 1) };
         let Generated { instance, witness, .. } = generate(&wanted).unwrap();
         assert_eq!(instance.cluster.gpus.len(), 2048);
         assert!(promises::keeps_all(&instance, &witness));

@@ -16,7 +16,9 @@ fn key(option: &OptionFile) -> (i64, String, String, i64, i64, i64, i64) {
     let near = |value: f64, unit: f64| crate::build::physics::whole((value / unit).round());
     let peak = option.peak_w.unwrap_or(option.power_w).to_f64();
     let rates = near(option.ring_gb_s.to_f64(), 1e-4) * 1_000_000 + near(option.read_gb_s.to_f64(), 1e-4);
-    (option.gpus, option.span.clone(), limit, option.ticks, near(option.power_w.to_f64(), 0.1), near(peak, 0.1), rates)
+    // A gang of one lies within its GPU, whatever the span.
+    let span = if option.gpus == 1 { String::new() } else { option.span.clone() };
+    (option.gpus, span, limit, option.ticks, near(option.power_w.to_f64(), 0.1), near(peak, 0.1), rates)
 }
 
 #[test]
