@@ -132,14 +132,15 @@ impl Draft<'_> {
     }
 
     fn due(&mut self) {
+        let only_tardiness = matches!(self.features.objective, [("tardiness", _)]);
         for job in self.jobs() {
             let (_, end) = self.span(job);
             let release = self.file.jobs[job.position()].release;
             let (ticks, _) = fastest(&self.instance.jobs[job]);
-            if self.random.chance(70) {
-                // Between the soonest possible end and half-way to the witness's.
+            if only_tardiness || self.random.chance(70) {
+                // From the soonest possible end to a quarter of the way to the witness's.
                 let soonest = release + ticks;
-                let due = self.random.within(soonest, soonest.midpoint(end).max(soonest));
+                let due = self.random.within(soonest, soonest + (end - soonest).max(0) / 4);
                 self.file.jobs[job.position()].due = Some(due);
                 self.file.jobs[job.position()].weight = Decimal::from(self.random.within(1, 5));
             }

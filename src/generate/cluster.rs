@@ -9,8 +9,8 @@ use rats_solvers::random::Random;
 use super::features::{Cap, Features, Nodes};
 use crate::build::hardware;
 
-/// Node uplinks, kB/s: 10, 25 and 100 Gb/s Ethernet under contention, 0.0917 GB/s per Gb/s (Wang, Shi, Wang, Chu, 2020).
-const NARROW: [i64; 2] = [917_000, 2_292_500];
+/// Node uplinks, kB/s: 5 (half of 10 is used by others), 10, 25 and 100 Gb/s Ethernet under contention, 0.0917 GB/s per Gb/s (Wang, Shi, Wang, Chu, 2020).
+const NARROW: [i64; 2] = [458_500, 917_000];
 const WIDE: [i64; 2] = [2_292_500, 9_170_000];
 /// GPU types and the base power of a node with them, W; assumed.
 const TYPES: [(&str, i64); 4] = [("v100", 260), ("a40", 240), ("rtx6000", 200), ("a100-sxm-80gb", 380)];
