@@ -5,7 +5,7 @@ RATS := target/release/rats
 DEMO := instances/demo/testbed.json
 DEMO_SECONDS ?= 60
 
-.PHONY: demo test docs bench best-known deps build fmt clippy
+.PHONY: demo test docs bench best-known families family-table deps build fmt clippy
 
 demo: build ## Solves the shipped instance, checks the plan and explains one job of it.
 	$(RATS) info $(DEMO)
@@ -38,6 +38,18 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 
 best-known: build ## Records the optima of the tiny instances, through the checker.
 	$(RATS) record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
+
+families: build ## Generates the shipped benchmark instances again, byte for byte; see instances/README.md.
+	@mkdir -p instances/small instances/medium instances/large
+	@for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do for family in small medium; do \
+	  $(RATS) generate $$family --seed $$seed -o instances/$$family/$$family-v1-$$(printf %02d $$seed).json || exit 1; done; done
+	@for pair in 1:100 4:150 7:200 9:300 10:400 11:1000; do seed=$${pair%%:*}; \
+	  $(RATS) generate large --seed $$seed --jobs $${pair##*:} -o instances/large/large-v1-$$(printf %02d $$seed).json || exit 1; done
+
+FAMILY_FILES = $(wildcard instances/small/*.json instances/medium/*.json instances/large/*.json)
+
+family-table: build ## Prints the table of the shipped instances in instances/README.md.
+	@$(RATS) info --table --best-known instances/best_known.toml $(FAMILY_FILES)
 
 bench: deps ## Measures; compare ratios within one run.
 	cargo bench --workspace

@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod best_known;
+pub mod build;
 pub mod catalogue;
 pub mod cli;
 pub mod clock;
@@ -12,6 +13,8 @@ pub mod control;
 pub mod document;
 pub mod explain;
 pub mod fabric;
+pub mod generate;
 pub mod import;
 pub mod io;
+pub mod layout;
 pub mod report;

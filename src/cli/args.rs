@@ -7,6 +7,7 @@ use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::generate::Family;
 use crate::import::Source;
 
 /// Plan deep-learning training jobs on a GPU cluster for the least energy, money or time.
@@ -31,8 +32,24 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say what is in an instance.
-    #[command(after_help = "Example:\n  rats info small.json --jobs")]
+    #[command(after_help = "Examples:\n  rats info small.json --jobs\n  rats info --table instances/small/*.json")]
     Info(InfoArgs),
+    /// Make an instance of a scenario and measured profiles.
+    #[command(after_help = "\
+Examples:
+  rats build scenario.toml -o instance.json
+  rats build scenario.toml --profiles instances/profiles --profiles mine -o instance.json
+
+The formulas, the scenario's format and worked cases are in docs/building.md.")]
+    Build(BuildArgs),
+    /// Make an instance of a benchmark family.
+    #[command(after_help = "\
+Examples:
+  rats generate small --seed 7 -o small-7.json
+  rats generate large --seed 1 --jobs 400 --nodes 64 -o large-1.json
+
+A seed gives the same bytes on every machine. Every instance has a plan that keeps all rules.")]
+    Generate(GenerateArgs),
     /// Make a plan.
     #[command(after_help = "\
 Examples:
@@ -99,14 +116,63 @@ unless --lenient leaves it out and says so.")]
 /// Of `rats info`.
 #[derive(Debug, Args)]
 pub struct InfoArgs {
-    /// The instance file, `-` for standard input.
-    pub instance: PathBuf,
+    /// The instance file, `-` for standard input; several with `--table`.
+    #[arg(required = true, value_name = "INSTANCE")]
+    pub instances: Vec<PathBuf>,
     /// List every job.
     #[arg(long)]
     pub jobs: bool,
+    /// One line an instance, as a Markdown table.
+    #[arg(long, conflicts_with_all = ["jobs", "json"])]
+    pub table: bool,
+    /// With `--table`: a registry of best known values to show, as `rats record` writes it.
+    #[arg(long, value_name = "FILE", requires = "table")]
+    pub best_known: Option<PathBuf>,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Of `rats build`.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// The scenario, a TOML file, `-` for standard input.
+    pub scenario: PathBuf,
+    /// Where to write the instance, `-` for standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// A directory of profiles, or one profile; may be given more than once. The built-in ones are always there.
+    #[arg(long, value_name = "DIR")]
+    pub profiles: Vec<PathBuf>,
+    /// Print what became of the options as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// The family.
+    #[arg(value_enum)]
+    pub family: Family,
+    /// Seed of everything random; also says which features the instance has.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Number of jobs, instead of the family's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub jobs: Option<u32>,
+    /// Number of nodes, instead of the family's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub nodes: Option<u32>,
+    /// GPUs of a node, instead of the family's; of `edl` 1, 2, 4, 8 or 16.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub gpus_per_node: Option<u32>,
+    /// Where to write the instance, `-` for standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Where to write the witness: a plan that keeps all rules.
+    #[arg(long, value_name = "PLAN")]
+    pub witness: Option<PathBuf>,
 }
 
 /// Of `rats solve`.

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rats_domain::codes::Code;
 use rats_domain::format::PowerMode;
+use rats_domain::ids::JobId;
 use rats_domain::instance::{Instance, Job, JobOption};
-use rats_domain::problem::Problems;
+use rats_domain::problem::{Problem, Problems};
 use rats_domain::units::Ticks;
 use rats_solvers::bounds;
 use serde::Serialize;
 
-use super::Answer;
 use super::args::InfoArgs;
+use super::{Answer, info_table};
 use crate::document::{Suspicion, json};
+use crate::generate::promises;
 use crate::io::read_instance;
 use crate::report::{Align, count, duration, number, percent, table};
 
@@ -28,6 +31,8 @@ struct Document {
     objective: BTreeMap<&'static str, f64>,
     /// GPU ticks of every job's fastest option / (GPUs x horizon).
     load: f64,
+    /// Mean over all jobs of log2(choices): pairs of usable option and start between release and latest end.
+    flexibility: f64,
     /// Why no plan can be valid, if a cheap argument shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     infeasible: Option<String>,
@@ -92,7 +97,13 @@ struct JobLine {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
-    let read = read_instance(&args.instance)?;
+    if args.table {
+        return info_table::run(args);
+    }
+    let [path] = &args.instances[..] else {
+        return Err(Problem::new(Code::U05, "command line", "several instances need `--table`.").into());
+    };
+    let read = read_instance(path)?;
     let instance = &read.instance;
     let document = Document {
         name: instance.name.clone(),
@@ -102,7 +113,8 @@ pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
         limits: limits(instance),
         jobs: jobs(instance),
         objective: objective(instance),
-        load: load(instance),
+        load: promises::load(instance),
+        flexibility: flexibility(instance),
         infeasible: bounds::infeasible(instance),
         warnings: read.warnings.iter().map(Suspicion::from).collect(),
         job_list: args.jobs.then(|| instance.jobs.values().map(|job| line(instance, job)).collect()),
@@ -186,10 +198,17 @@ fn objective(instance: &Instance) -> BTreeMap<&'static str, f64> {
     weights.into_iter().filter(|&(_, weight)| weight > 0.0).collect()
 }
 
-fn load(instance: &Instance) -> f64 {
-    let work: f64 =
-        instance.jobs.values().filter_map(fastest).map(|option| f64::from(option.gpus.0) * option.ticks.0 as f64).sum();
-    work / (instance.cluster.gpus.len() as f64 * instance.horizon.0 as f64)
+/// Mean over all jobs of log2 of the pairs of usable option and start that release, deadline and horizon leave; a job
+/// without any counts as 0.
+pub(super) fn flexibility(instance: &Instance) -> f64 {
+    let choices = |job: JobId| -> i64 {
+        let Job { options, release, .. } = &instance.jobs[job];
+        let room = (instance.latest_end(job) - *release).0;
+        let usable = options.values().filter(|option| option.placeable);
+        usable.map(|option| (room - option.ticks.0 + 1).max(0)).sum()
+    };
+    let bits: f64 = instance.jobs.ids().map(|job| (choices(job).max(1) as f64).log2()).sum();
+    bits / instance.jobs.len().max(1) as f64
 }
 
 /// The usable option of fewest ticks; of equal ones the one of fewest GPUs.
@@ -257,6 +276,9 @@ fn text(instance: &Instance, document: &Document) -> String {
         document.objective.iter().map(|(term, weight)| format!("{} x {term}", number(*weight))).collect();
     rows.push(["objective".to_owned(), objective.join(" + ")]);
     rows.push(["load".to_owned(), format!("{} of GPU time up to the horizon", percent(document.load))]);
+    let flexibility =
+        format!("{:.1} bits a job: log2 of its options times the starts left to them", document.flexibility);
+    rows.push(["flexibility".to_owned(), flexibility]);
     let rows: Vec<_> = rows.into_iter().map(Vec::from).collect();
     text.push_str(&table(&rows, &[Align::Left]));
     if let Some(reason) = &document.infeasible {

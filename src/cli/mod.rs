@@ -5,6 +5,7 @@
 
 mod args;
 mod bound;
+mod build;
 mod check;
 mod clocks;
 mod compare;
@@ -12,8 +13,10 @@ mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod generate;
 mod import;
 mod info;
+mod info_table;
 mod record;
 mod schema;
 mod solve;
@@ -75,6 +78,8 @@ pub fn main() -> ExitCode {
 fn answer(command: Command) -> Result<Answer, Problems> {
     match command {
         Command::Info(args) => info::run(&args),
+        Command::Build(args) => build::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bound(args) => bound::run(&args),

@@ -5,6 +5,7 @@
 mod answers;
 mod errors;
 mod explain;
+mod families;
 mod harness;
 mod pages;
 mod solve;

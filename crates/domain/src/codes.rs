@@ -23,6 +23,8 @@ pub enum Family {
     Data,
     /// Measured data that can be used but not trusted.
     Suspicion,
+    /// A scenario of which no instance can be built.
+    Scenario,
     /// Something suspicious that stops nothing.
     Warning,
     /// A command that cannot do what it was asked.
@@ -31,7 +33,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -40,6 +42,7 @@ impl Family {
         Self::Rule,
         Self::Data,
         Self::Suspicion,
+        Self::Scenario,
         Self::Warning,
         Self::Command,
     ];
@@ -55,6 +58,7 @@ impl Family {
             Self::Rule => "Rules of a plan (violations; exit code 1)",
             Self::Data => "Measured data and profiles (exit code 2; left out with `rats import --lenient`)",
             Self::Suspicion => "Suspicious measurements (exit code unchanged)",
+            Self::Scenario => "Scenarios (exit code 2)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
         }
@@ -170,11 +174,20 @@ codes! {
     S05 Suspicion "Mean power is above the power limit." "Limits near the least a GPU accepts do not hold; use a higher one."
     S06 Suspicion "Rows disagree about a detail of one measurement." "The statement made most often was kept; decide which is right."
     S07 Suspicion "A workload is said not to run there." "It is left out; it may need more memory than the GPU has."
+    B01 Scenario "The scenario is not TOML." "Look at the line and column named."
+    B02 Scenario "A value that is needed is missing." "Add one of the values named."
+    B03 Scenario "Two values say the same thing." "Keep one of them."
+    B04 Scenario "A value of a scenario lies outside its range." "Use a value in the range named."
+    B05 Scenario "A name is unknown." "Correct it; `docs/building.md` says where names come from."
+    B06 Scenario "A profile does not tell what the job needs." "Give the figure in the scenario, or use another profile."
+    B07 Scenario "A job has no option that it could run with as asked for." "Name other gang sizes, spans or stretches, or a larger cluster."
+    B08 Scenario "No instance with the promised properties was found." "Try another seed, or sizes nearer to the family's."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."
     W4 Warning "An option can never be used, not even on the empty cluster." "Remove or correct it."
     W5 Warning "The plan names another instance than this one." "Check that the files belong together."
+    W6 Warning "The global batch is more than 8 times that of the profile." "Give `steps_table`: larger batches can need more samples."
     U01 Command "A file cannot be read." "Check the path and its permissions."
     U02 Command "A file cannot be written." "Check the path, its permissions and the space left."
     U03 Command "No solver has this name." "See `rats solvers`."

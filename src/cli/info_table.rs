@@ -1,0 +1,172 @@
+//! `rats info --table`: one line an instance, as a Markdown table.
+
+use std::path::Path;
+
+use rats_domain::codes::Code;
+use rats_domain::format::PowerMode;
+use rats_domain::instance::Instance;
+use rats_domain::problem::{Problem, Problems};
+use rats_domain::solver::{Request, Unlimited};
+use rats_domain::units::Ticks;
+use rats_solvers::greedy_energy::GreedyEnergy;
+
+use super::Answer;
+use super::args::InfoArgs;
+use super::info::flexibility;
+use crate::best_known::BestKnown;
+use crate::generate::promises;
+use crate::io::read_text;
+use crate::report::{number, percent};
+
+const HEAD: [&str; 12] = [
+    "instance",
+    "jobs",
+    "nodes x GPUs",
+    "options",
+    "horizon",
+    "load",
+    "tight",
+    "bits a job",
+    "features",
+    "objective",
+    "fifo_max breaks",
+    "greedy_energy",
+];
+
+pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
+    let known = args.best_known.as_deref().map(best_known).transpose()?;
+    let mut head: Vec<String> = HEAD.map(str::to_owned).to_vec();
+    if known.is_some() {
+        head.push("best known".to_owned());
+    }
+    let mut text = row(&head);
+    text.push_str(&row(&vec!["---".to_owned(); head.len()]));
+    for path in &args.instances {
+        let instance = super::instance(path)?;
+        let mut cells = cells(&instance);
+        if let Some(known) = &known {
+            cells.push(best(known, path));
+        }
+        text.push_str(&row(&cells));
+    }
+    Ok(Answer::done(text))
+}
+
+fn best_known(path: &Path) -> Result<BestKnown, Problems> {
+    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{error}."));
+    Ok(BestKnown::parse(&read_text(path)?).map_err(wrong)?)
+}
+
+fn row(cells: &[String]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn cells(instance: &Instance) -> Vec<String> {
+    let cluster = &instance.cluster;
+    let options: usize = instance.jobs.values().map(|job| job.options.len()).sum();
+    vec![
+        instance.name.clone(),
+        instance.jobs.len().to_string(),
+        format!("{} x {}", cluster.nodes.len(), cluster.gpus.len() / cluster.nodes.len().max(1)),
+        options.to_string(),
+        instance.horizon.to_string(),
+        percent(promises::load(instance)),
+        percent(promises::tight(instance)),
+        format!("{:.1}", flexibility(instance)),
+        features(instance).join(", "),
+        objective(instance),
+        broken(instance),
+        greedy(instance),
+    ]
+}
+
+fn features(instance: &Instance) -> Vec<String> {
+    let cluster = &instance.cluster;
+    let nodes = || cluster.nodes.values();
+    let asleep = nodes().filter(|node| node.power == PowerMode::Sleep).count();
+    let power = match asleep {
+        0 => "always on",
+        all if all == cluster.nodes.len() => "sleep",
+        _ => "some sleep",
+    };
+    let domains = cluster.topology.domains();
+    let islands = nodes().any(|node| node.gpus.0 > 1)
+        && domains.values().filter(|domain| domain.rank == rats_domain::topology::Rank::ISLAND).count()
+            > cluster.nodes.len();
+    let steps = cluster.power_cap.as_ref().map(|cap| cap.steps().len());
+    let jobs = || instance.jobs.values();
+    let mut found = vec![power.to_owned()];
+    if cluster.gpu_types.len() > 1 {
+        found.push(format!("{} GPU types", cluster.gpu_types.len()));
+    }
+    for (present, name) in [
+        (islands, "islands"),
+        (domains.values().any(|domain| domain.uplink.is_some()), "uplinks"),
+        (cluster.storage.is_some(), "store"),
+        (nodes().any(|node| node.resources.values().any(Option::is_some)), "cores"),
+        (steps == Some(1), "cap"),
+        (steps > Some(1), "cap in steps"),
+        (nodes().any(|node| node.power_cap.is_some()), "node caps"),
+        (cluster.switches.values().any(|switch| switch.power_cap.is_some()), "switch caps"),
+        (instance.tariff.is_some(), "tariff"),
+        (instance.energy_budget.is_some(), "budget"),
+        (cluster.gpus.values().any(|gpu| !gpu.unavailable.is_empty()), "maintenance"),
+        (jobs().any(|job| !job.after.is_empty()), "precedence"),
+        (jobs().any(|job| job.release > Ticks::ZERO), "releases"),
+        (jobs().any(|job| job.due.is_some()), "due"),
+    ] {
+        if present {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+fn objective(instance: &Instance) -> String {
+    let objective = &instance.objective;
+    let weights = [
+        ("energy", objective.energy),
+        ("cost", objective.cost),
+        ("makespan", objective.makespan),
+        ("completion", objective.completion),
+        ("tardiness", objective.tardiness),
+    ];
+    let term = |(name, weight): (&str, f64)| (weight > 0.0).then(|| format!("{} {name}", number(weight)));
+    weights.into_iter().filter_map(term).collect::<Vec<_>>().join(" + ")
+}
+
+/// The rules that the baseline breaks and how often.
+fn broken(instance: &Instance) -> String {
+    let (_, Some(report)) = promises::baseline(instance) else { return "ends out of range".to_owned() };
+    let mut counts = std::collections::BTreeMap::new();
+    for violation in &report.violations {
+        *counts.entry(violation.code).or_insert(0_usize) += 1;
+    }
+    let parts: Vec<_> = counts.iter().map(|(code, count)| format!("{code}: {count}")).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+fn greedy(instance: &Instance) -> String {
+    let solved = run_solver(instance);
+    solved.map_or_else(|| "-".to_owned(), number)
+}
+
+fn run_solver(instance: &Instance) -> Option<f64> {
+    let solved = rats_solvers::run(&GreedyEnergy, instance, &Request::default(), &Unlimited).ok()?;
+    solved.plan.map(|plan| plan.evaluation().objective)
+}
+
+/// The best known value, with its gap if it is not proved optimal.
+fn best(known: &BestKnown, path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let family = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let Some(entry) = known.get(&family, &name) else { return "-".to_owned() };
+    let Some(objective) = entry.objective else { return entry.status.clone() };
+    let gap = entry.bound.map(|bound| rats_domain::objective::gap(objective, bound));
+    match gap {
+        Some(gap) if entry.status != "optimal" => {
+            format!("{} ({}, gap {})", number(objective), entry.solver, percent(gap))
+        }
+        _ => format!("{} ({}, {})", number(objective), entry.solver, entry.status),
+    }
+}
