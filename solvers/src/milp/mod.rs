@@ -96,7 +96,7 @@ struct Search<'a> {
     control: &'a dyn Control,
     built: Built,
     best: Option<(f64, Schedule)>,
-    /// Whether HiGHS is given the incumbent to start from.
+    /// Whether `HiGHS` is given the incumbent to start from.
     starts_warm: bool,
 }
 
