@@ -305,11 +305,12 @@ fn names(instance: &Instance, gpus: &[GpuId]) -> Vec<String> {
     gpus.iter().map(|&gpu| instance.cluster.gpu_name(gpu)).collect()
 }
 
-/// The first GPU and the number of others.
+/// The GPUs of a small gang; of a large one the first and the number of others.
 fn place(instance: &Instance, gpus: &[GpuId]) -> String {
+    const SMALL: usize = 4;
     match gpus {
         [] => "-".to_owned(),
-        [only] => instance.cluster.gpu_name(*only),
+        few if few.len() <= SMALL => names(instance, few).join(", "),
         [first, rest @ ..] => format!("{} and {} more", instance.cluster.gpu_name(*first), rest.len()),
     }
 }
