@@ -1,7 +1,7 @@
 //! The registry of best known values, a TOML file that changes only through the checker.
 //!
-//! One table per family (the instance's folder) and instance. An entry gives way to a better value, to a proof, or when
-//! the instance file itself has changed.
+//! One table per family (the instance's folder) and instance. An entry gives way to a better value, to a proof, to
+//! what contradicts it, or when the instance file itself has changed.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The comment at the top of the file.
 const HEADER: &str =
     "# Best known values. Written by `rats record`, which solves, checks and then writes; do not edit.\n\n";
+
+/// How far a value may lie below a bound, relative, before one of them must be wrong.
+const TOLERANCE: f64 = 1e-6;
 
 /// All entries, by family and instance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +42,7 @@ pub struct Entry {
 }
 
 /// What became of an entry that was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The instance was not known.
     New,
@@ -47,6 +50,8 @@ pub enum Change {
     Better,
     /// The instance file has changed since.
     Renewed,
+    /// What was recorded cannot be true; in words.
+    Contradicted(String),
     /// It says nothing new.
     None,
 }
@@ -76,13 +81,36 @@ impl BestKnown {
         let change = match known.get(instance) {
             None => Change::New,
             Some(old) if old.instance_sha256 != entry.instance_sha256 => Change::Renewed,
-            Some(old) if is_better(&entry, old) => Change::Better,
-            Some(_) => Change::None,
+            Some(old) => match contradiction(&entry, old) {
+                Some(words) => Change::Contradicted(words),
+                None if is_better(&entry, old) => Change::Better,
+                None => Change::None,
+            },
         };
         if change != Change::None {
             known.insert(instance.to_owned(), entry);
         }
         change
+    }
+}
+
+/// Why the two cannot both be true, if they cannot. Differences that rounding could have made count for nothing.
+fn contradiction(new: &Entry, old: &Entry) -> Option<String> {
+    let below = |value: f64, bound: f64| value < bound - TOLERANCE * bound.abs().max(value.abs());
+    match (old.objective, old.bound, new.objective, new.bound) {
+        (Some(claimed), _, None, _) if new.status == "infeasible" => {
+            Some(format!("the record claimed {claimed}, proof gives that no plan exists"))
+        }
+        (None, _, Some(found), _) if old.status == "infeasible" => {
+            Some(format!("the record claimed that no plan exists, a checked plan gives {found}"))
+        }
+        (Some(claimed), _, _, Some(bound)) if below(claimed, bound) => {
+            Some(format!("the record claimed {claimed}, proof gives at least {bound}"))
+        }
+        (_, Some(bound), Some(found), _) if below(found, bound) => {
+            Some(format!("the record claimed at least {bound}, a checked plan gives {found}"))
+        }
+        _ => None,
     }
 }
 
@@ -121,5 +149,18 @@ mod tests {
         assert_eq!(registry.offer("tiny", "a", entry("feasible", 10.0, "x")), Change::None);
         assert_eq!(registry.offer("tiny", "a", entry("feasible", 12.0, "y")), Change::Renewed);
         assert_eq!(BestKnown::parse(&registry.to_text()), Ok(registry));
+    }
+
+    #[test]
+    fn a_proof_replaces_what_it_contradicts() {
+        let mut registry = BestKnown::default();
+        registry.offer("tiny", "a", entry("optimal", 10.0, "x"));
+        let proved = Entry { bound: Some(12.0), ..entry("optimal", 12.0, "x") };
+        let change = registry.offer("tiny", "a", proved);
+        assert_eq!(change, Change::Contradicted("the record claimed 10, proof gives at least 12".to_owned()));
+        assert_eq!(registry.get("tiny", "a").and_then(|entry| entry.objective), Some(12.0));
+        let none = Entry { objective: None, ..entry("infeasible", 0.0, "x") };
+        assert!(matches!(registry.offer("tiny", "a", none), Change::Contradicted(_)));
+        assert!(matches!(registry.offer("tiny", "a", entry("feasible", 9.0, "x")), Change::Contradicted(_)));
     }
 }

@@ -60,13 +60,56 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), Problem> {
     atomically(path, content).map_err(|error| unwritable(path, &error))
 }
 
+/// Writes what took long to make: if the file cannot be written, the content goes to the directory for temporary files.
+///
+/// # Errors
+/// The file cannot be written; the message names the other file.
+pub fn write_or_rescue(path: &Path, content: &[u8]) -> Result<(), Problem> {
+    write(path, content).map_err(|problem| match rescue(path, content) {
+        Ok(kept) => Problem { message: format!("{} It was kept as {}.", problem.message, kept.display()), ..problem },
+        Err(_) => problem,
+    })
+}
+
+fn rescue(path: &Path, content: &[u8]) -> io::Result<PathBuf> {
+    let suffix = path.extension().map_or_else(String::new, |extension| format!(".{}", extension.to_string_lossy()));
+    let mut file = tempfile::Builder::new().prefix("rats-rescued-").suffix(&suffix).tempfile()?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    Ok(file.keep()?.1)
+}
+
+/// Refuses an output that is one of the inputs.
+///
+/// # Errors
+/// Both paths lead to one file.
+pub fn keep_apart<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), Problem> {
+    let target = fs::canonicalize(output).ok();
+    let clash = |input: &&Path| target.is_some() && !is_special(input) && fs::canonicalize(input).ok() == target;
+    let message = |input: &Path| format!("`{}` would overwrite the input `{}`.", output.display(), input.display());
+    let clash = inputs.into_iter().find(clash);
+    clash.map_or(Ok(()), |input| Err(Problem::new(Code::U05, "command line", message(input))))
+}
+
+/// Refuses to read standard input more than once.
+///
+/// # Errors
+/// Two of the paths are `-`.
+pub fn standard_once<'p>(inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), Problem> {
+    let uses = inputs.into_iter().filter(|path| *path == STANDARD).count();
+    let problem = || Problem::new(Code::U05, "command line", "standard input can be read once.");
+    if uses > 1 { Err(problem()) } else { Ok(()) }
+}
+
 /// Whether [`write()`] could succeed, asked before hours of work depend on it.
 ///
 /// # Errors
 /// A file cannot be made there.
 pub fn can_write(path: &Path) -> Result<(), Problem> {
     let target = target_of(path);
-    let probe = if is_special(&target) {
+    let probe = if target.is_dir() || path.as_os_str().to_string_lossy().ends_with('/') {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else if is_special(&target) {
         Ok(())
     } else {
         tempfile::Builder::new().prefix(".rats-").tempfile_in(directory_of(&target)).map(drop)
@@ -176,6 +219,23 @@ mod tests {
         assert_eq!(can_write(&directory.path().join("no/plan.json")), Err(problem));
         assert_eq!(can_write(&directory.path().join("plan.json")), Ok(()));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_is_no_output() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(can_write(directory.path()).unwrap_err().code, Code::U02);
+        assert_eq!(can_write(&directory.path().join("new/")).unwrap_err().code, Code::U02);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_kept_elsewhere_and_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let problem = write_or_rescue(&directory.path().join("no/plan.json"), b"kept").unwrap_err();
+        let kept = problem.message.split("It was kept as ").nth(1).unwrap().trim_end_matches('.');
+        assert_eq!(Path::new(kept).extension(), Some("json".as_ref()));
+        assert_eq!(fs::read(kept).unwrap(), b"kept");
+        fs::remove_file(kept).unwrap();
     }
 
     #[cfg(unix)]

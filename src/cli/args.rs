@@ -10,9 +10,19 @@ use clap_complete::Shell;
 use crate::generate::Family;
 use crate::import::Source;
 
+/// Longest time limit, about 30 years.
+const MOST_SECONDS: f64 = 1e9;
+
 /// Plan deep-learning training jobs on a GPU cluster for the least energy, money or time.
 #[derive(Debug, Parser)]
-#[command(name = "rats", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "rats",
+    bin_name = "rats",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 #[command(after_help = "\
 To begin with:
   rats info small.json                      what is in the instance
@@ -70,7 +80,11 @@ Exit code 0 with a plan, 1 if there is provably none or none was found.")]
     #[command(after_help = "Example:\n  rats bound small.json\n\nExit code 1 if the instance is proved infeasible.")]
     Bound(BoundArgs),
     /// Put plans of one instance side by side.
-    #[command(after_help = "Example:\n  rats compare small.json fifo.json best.json")]
+    #[command(after_help = "\
+Example:
+  rats compare small.json fifo.json best.json
+
+Exit code 0 also where plans are not valid; the table says which.")]
     Compare(CompareArgs),
     /// Say why one job runs as it does, and what else it could do.
     #[command(after_help = "\
@@ -87,7 +101,8 @@ Every other job keeps its option, GPUs and start; the job asked about is moved a
 Example:
   rats record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml
 
-An entry changes only if the checked plan is better, a proof is new, or the instance file has changed.")]
+An entry changes only if the checked plan is better, a proof is new or contradicts it, or the instance file has
+changed. Ctrl-C keeps what is done.")]
     Record(RecordArgs),
     /// Describe a network as the tree of an instance.
     #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
@@ -190,19 +205,19 @@ pub struct SolveArgs {
     #[arg(long)]
     pub json: bool,
     /// Most time to take, in seconds.
-    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value = "60", allow_negative_numbers = true, value_parser = seconds)]
     pub time_limit: Duration,
     /// Most iterations of methods that iterate; makes a run repeatable whatever the machine.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole)]
     pub iterations: Option<u64>,
     /// Seed of everything random.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
     pub seed: u64,
     /// Threads to use; all if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Relative gap at which the plan is good enough, such as 0.01.
-    #[arg(long, value_name = "G", value_parser = share)]
+    #[arg(long, value_name = "G", allow_negative_numbers = true, value_parser = share)]
     pub gap: Option<f64>,
     /// A valid plan to start from.
     #[arg(long, value_name = "PLAN")]
@@ -263,8 +278,8 @@ pub struct ExplainArgs {
     /// Name of the job.
     pub job: String,
     /// Most plans to check.
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
-    pub checks: usize,
+    #[arg(long, value_name = "N", default_value_t = 20_000, allow_negative_numbers = true, value_parser = whole)]
+    pub checks: u64,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
@@ -305,7 +320,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "ID", default_value = "auto")]
     pub solver: String,
     /// Most time to take for each instance, in seconds; none if left out.
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seconds)]
     pub time_limit: Option<Duration>,
 }
 
@@ -407,12 +422,19 @@ impl SourceOf {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 60".to_owned())?;
+    if !(0.0..=MOST_SECONDS).contains(&seconds) {
+        return Err("must be from 0 to 1000000000 seconds, such as 60".to_owned());
+    }
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
+}
+
 fn share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let share: f64 = text.parse().map_err(|_| "must be a number from 0 to 1, such as 0.01".to_owned())?;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("must be from 0 to 1, such as 0.01".to_owned()) }
 }
 

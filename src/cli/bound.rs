@@ -7,7 +7,7 @@ use super::Answer;
 use super::args::BoundArgs;
 use crate::clock::Stopwatch;
 use crate::document::json;
-use crate::report::number;
+use crate::report::{number, printable};
 
 #[derive(Serialize)]
 struct Document {
@@ -29,11 +29,12 @@ pub(super) fn run(args: &BoundArgs) -> Result<Answer, rats_domain::problem::Prob
         let (value, name) = (bound.map(|bound| bound.value), bound.map(|bound| bound.name));
         json(&Document { bound: value, name, wall_s, infeasible })
     } else {
+        let name = printable(&instance.name);
         match (&infeasible, bound) {
-            (Some(reason), _) => format!("{}: no plan exists: {reason}\n", instance.name),
+            (Some(reason), _) => format!("{name}: no plan exists: {}\n", printable(reason)),
             (None, bound) => {
                 let text = bound.map(|bound| format!("{} ({})", number(bound.value), bound.name));
-                format!("{}: no plan is better than {}\n", instance.name, text.unwrap_or_default())
+                format!("{name}: no plan is better than {}\n", text.unwrap_or_default())
             }
         }
     };

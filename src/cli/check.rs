@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::Answer;
 use super::args::CheckArgs;
 use crate::document::{BrokenRule, Suspicion, Terms, facts, json, split_table};
-use crate::io::read_instance;
-use crate::report::{Align, count, number, table};
+use crate::io::{read_instance, standard_once};
+use crate::report::{Align, count, number, printable, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -25,6 +25,7 @@ struct Document {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Answer, Problems> {
+    standard_once([args.instance.as_path(), &args.plan])?;
     let read = read_instance(&args.instance)?;
     let (mut report, claimed) = super::judged(&read.instance, &args.plan, args.strict)?;
     report.warnings.splice(0..0, read.warnings);
@@ -48,6 +49,7 @@ fn document(instance: &Instance, report: &Report, claimed: Option<f64>) -> Docum
 }
 
 fn text(instance: &Instance, plan: &str, report: &Report) -> String {
+    let plan = printable(plan);
     let mut text = if report.is_valid() {
         format!("{plan}: valid\n")
     } else {
@@ -59,7 +61,7 @@ fn text(instance: &Instance, plan: &str, report: &Report) -> String {
         let _ = write!(text, "\n{}", table(&rows, &[Align::Left]));
     }
     for (position, warning) in report.warnings.iter().enumerate() {
-        let _ = writeln!(text, "{}warning {warning}", if position == 0 { "\n" } else { "" });
+        let _ = writeln!(text, "{}warning {}", if position == 0 { "\n" } else { "" }, printable(&warning.to_string()));
     }
     match &report.evaluation {
         None => text.push_str("\nNo objective: rules V1 and V2 must hold first.\n"),

@@ -1,6 +1,6 @@
 //! `rats compare`: plans of one instance side by side, with differences to the first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rats_domain::check::Report;
 use rats_domain::evaluate::Evaluation;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::Answer;
 use super::args::CompareArgs;
 use crate::document::{Counts, Terms, counts, counts_text, json};
+use crate::io::standard_once;
 use crate::report::{Align, number, percent, table};
 
 #[derive(Serialize)]
@@ -36,6 +37,7 @@ struct Column {
 }
 
 pub(super) fn run(args: &CompareArgs) -> Result<Answer, Problems> {
+    standard_once(args.plans.iter().chain([&args.instance]).map(PathBuf::as_path))?;
     let instance = super::instance(&args.instance)?;
     let mut columns: Vec<Column> = Vec::new();
     for path in &args.plans {

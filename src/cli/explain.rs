@@ -15,7 +15,8 @@ use super::Answer;
 use super::args::ExplainArgs;
 use crate::document::{BrokenRule, counts, counts_text, json};
 use crate::explain::{Explanation, Move, MoveKind, Verdict, explain};
-use crate::report::{Align, duration, kwh, signed, table};
+use crate::io::standard_once;
+use crate::report::{Align, count, duration, kwh, printable, signed, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -72,18 +73,22 @@ struct MovePart {
 #[derive(Serialize)]
 struct AlternativePart {
     runs: Option<Runs>,
+    /// Whether there was more to check.
+    capped: bool,
     option: usize,
     verdict: Option<VerdictPart>,
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Answer, Problems> {
+    standard_once([args.instance.as_path(), &args.plan])?;
     let instance = super::instance(&args.instance)?;
     let (report, _) = super::judged(&instance, &args.plan, false)?;
     super::warn(&report.warnings);
     let plan = report.into_checked().map_err(|violations| super::needs_valid(&args.plan, &violations))?;
     let unknown = || Problem::new(Code::U07, &args.job, "there is no such job.");
     let job = instance.job_named(&args.job).ok_or_else(unknown)?;
-    let answer = explain(&instance, &plan, job, args.checks).ok_or_else(unknown)?;
+    let answer =
+        explain(&instance, &plan, job, usize::try_from(args.checks).unwrap_or(usize::MAX)).ok_or_else(unknown)?;
     Ok(Answer::done(if args.json { json(&document(&instance, &answer)) } else { text(&instance, &answer) }))
 }
 
@@ -104,6 +109,7 @@ fn document(instance: &Instance, answer: &Explanation) -> Document {
         };
         AlternativePart {
             option: alternative.option.position(),
+            capped: alternative.capped,
             runs: found.as_ref().map(|(placement, _)| Runs::of(instance, answer, placement)),
             verdict: found.as_ref().map(|(_, verdict)| verdict.into()),
         }
@@ -154,10 +160,10 @@ impl From<&Verdict> for VerdictPart {
 fn text(instance: &Instance, answer: &Explanation) -> String {
     let mut text = head(instance, answer);
     if instance.jobs[answer.job].fixed.is_some() {
-        text.push_str("\nThe job is fixed: option, start and GPUs are part of the instance.\n");
+        text.push_str("\nThe job is fixed: option, start and GPUs are part of the instance. 0 plans checked.\n");
         return text;
     }
-    let _ = write!(text, "\nWhy not earlier\n  {}\n", why_not_earlier(instance, answer));
+    let _ = write!(text, "\nWhy not earlier\n  {}\n", printable(&why_not_earlier(instance, answer)));
     text.push_str("\nSingle changes, all else as planned\n");
     let rows: Vec<_> = answer
         .moves
@@ -172,10 +178,20 @@ fn text(instance: &Instance, answer: &Explanation) -> String {
         })
         .collect();
     text.push_str(&table(&rows, &[Align::Left]));
-    text.push_str("\nThe best that each option allows, all else as planned\n");
+    if rows.is_empty() {
+        text.push_str(if answer.capped { "  not checked: the limit was reached\n" } else { "  none\n" });
+    }
+    text.push_str("\nThe best found for each option, all else as planned\n");
     text.push_str(&alternatives(instance, answer));
-    let _ = write!(text, "\n{} plans checked", answer.checks);
-    text.push_str(if answer.capped { "; there was more to check, see --checks.\n" } else { ".\n" });
+    let _ = write!(text, "\n{} checked", count(answer.checks, "plan"));
+    text.push_str(if answer.capped {
+        "; the limit was reached and there was more to check, see --checks.\n"
+    } else {
+        ".\n"
+    });
+    if answer.alternatives.iter().any(|alternative| !alternative.every_set) {
+        text.push_str("One gang per domain is tried, not every set of GPUs.\n");
+    }
     text
 }
 
@@ -204,14 +220,14 @@ fn why_not_earlier(instance: &Instance, answer: &Explanation) -> String {
         None => String::new(),
     };
     let obstacle = match &answer.earlier.obstacle {
+        None if answer.earlier.capped => "Not checked further: the limit was reached.".to_owned(),
         None if answer.placement.start <= job.release => "It starts at its release.".to_owned(),
         None => String::new(),
         Some((tick, Verdict::Allowed(difference))) => {
             format!("A start at {tick} is allowed but changes the objective by {}.", signed(*difference))
         }
         Some((tick, Verdict::Forbidden(violations))) => {
-            let messages: Vec<_> = violations.iter().map(|rule| format!("{}: {}", rule.code, rule.message)).collect();
-            format!("A start at {tick} is forbidden. {}.", messages.join(". "))
+            format!("A start at {tick} is forbidden. {}.", rules(violations))
         }
     };
     format!("{free}{obstacle}").trim_end().to_owned()
@@ -222,30 +238,40 @@ fn alternatives(instance: &Instance, answer: &Explanation) -> String {
     let mut needs = String::new();
     for alternative in &answer.alternatives {
         let option = instance.option(answer.job, alternative.option);
-        let mut name = format!("  {}", describe(instance, answer, alternative.option));
-        if alternative.option == answer.placement.option {
-            name.push_str(" (as now)");
+        let name = format!("  {}", describe(instance, answer, alternative.option));
+        let cost = [option.ticks.to_string(), kwh(option.power.over(option.ticks, instance.tick))];
+        let as_now = alternative.option == answer.placement.option;
+        if as_now {
+            let now = &answer.placement;
+            let found = [now.start.to_string(), place(instance, &now.gpus), "+0 (unchanged)".to_owned()];
+            rows.push([format!("{name} (as now)")].into_iter().chain(cost.clone()).chain(found).collect());
         }
+        let name = if as_now { "  otherwise".to_owned() } else { name };
         let found = match (&alternative.best, &alternative.nearest) {
             (Some((placement, difference)), _) => Some((placement, signed(*difference))),
             (None, Some((placement, violations))) => {
-                let messages: Vec<_> =
-                    violations.iter().map(|rule| format!("{}: {}", rule.code, rule.message)).collect();
-                let _ = writeln!(needs, "  option {} is forbidden. {}.", alternative.option, messages.join(". "));
+                let so_far = if alternative.capped { "forbidden in every place checked" } else { "forbidden" };
+                let _ = writeln!(needs, "  option {} is {so_far}. {}.", alternative.option, rules(violations));
                 Some((placement, format!("forbidden ({})", counts_text(&counts(violations)))))
             }
             (None, None) => None,
         };
-        let mut row = vec![name, option.ticks.to_string(), kwh(option.power.over(option.ticks, instance.tick))];
-        match found {
-            Some((placement, objective)) => {
-                row.extend([placement.start.to_string(), place(instance, &placement.gpus), objective]);
-            }
-            None => row.extend(["-", "-", "no other placement"].map(str::to_owned)),
+        let mut row: Vec<_> = [name].into_iter().chain(cost).collect();
+        if let Some((placement, objective)) = found {
+            row.extend([placement.start.to_string(), place(instance, &placement.gpus), objective]);
+        } else {
+            let why = if alternative.capped { "not checked: limit reached" } else { "no other placement" };
+            row.extend(["-", "-", why].map(str::to_owned));
         }
         rows.push(row);
     }
     format!("{}{needs}", table(&rows, &[Align::Left]))
+}
+
+/// Broken rules in words.
+fn rules(violations: &[Violation]) -> String {
+    let messages = violations.iter().map(|rule| format!("{}: {}", rule.code, rule.message));
+    printable(&messages.collect::<Vec<_>>().join(". ")).into_owned()
 }
 
 fn outcome(verdict: &Verdict) -> String {
@@ -279,11 +305,12 @@ fn names(instance: &Instance, gpus: &[GpuId]) -> Vec<String> {
     gpus.iter().map(|&gpu| instance.cluster.gpu_name(gpu)).collect()
 }
 
-/// The first GPU and the number of others.
+/// The GPUs of a small gang; of a large one the first and the number of others.
 fn place(instance: &Instance, gpus: &[GpuId]) -> String {
+    const SMALL: usize = 4;
     match gpus {
         [] => "-".to_owned(),
-        [only] => instance.cluster.gpu_name(*only),
+        few if few.len() <= SMALL => names(instance, few).join(", "),
         [first, rest @ ..] => format!("{} and {} more", instance.cluster.gpu_name(*first), rest.len()),
     }
 }

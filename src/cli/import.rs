@@ -12,7 +12,7 @@ use super::Answer;
 use super::args::ImportArgs;
 use crate::document::{Suspicion, json};
 use crate::import::{Findings, Imported, Source, import, write};
-use crate::report::{Align, count, table};
+use crate::report::{Align, count, printable, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -126,19 +126,19 @@ fn text(imported: &Imported, args: &ImportArgs, written: usize) -> String {
     if !findings.damaged.is_empty() {
         text.push_str("\nLeft out\n");
         for problem in &findings.damaged {
-            let _ = writeln!(text, "  {problem}");
+            let _ = writeln!(text, "  {}", printable(&problem.to_string()));
         }
     }
     if !findings.warnings.is_empty() {
         text.push_str("\nSuspicious\n");
         for warning in &findings.warnings {
-            let _ = writeln!(text, "  {warning}");
+            let _ = writeln!(text, "  {}", printable(&warning.to_string()));
         }
     }
     if !findings.notes.is_empty() {
         text.push_str("\nNotes\n");
         for note in &findings.notes {
-            let _ = writeln!(text, "  {note}");
+            let _ = writeln!(text, "  {}", printable(note));
         }
     }
     let points: usize = imported.profiles.iter().map(|file| file.points.len()).sum();

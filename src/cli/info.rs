@@ -17,7 +17,7 @@ use super::{Answer, info_table};
 use crate::document::{Suspicion, json};
 use crate::generate::promises;
 use crate::io::read_instance;
-use crate::report::{Align, count, duration, number, percent, table};
+use crate::report::{Align, count, duration, number, percent, printable, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -237,7 +237,8 @@ fn text(instance: &Instance, document: &Document) -> String {
     let (cluster, jobs) = (&document.cluster, &document.jobs);
     let tick = instance.tick;
     let horizon = duration(instance.horizon, tick);
-    let mut text = format!("{}: {} s a tick, horizon {} ({horizon})\n\n", document.name, tick.0, instance.horizon);
+    let mut text =
+        format!("{}: {} s a tick, horizon {} ({horizon})\n\n", printable(&document.name), tick.0, instance.horizon);
     let sleeping = format!("{} can sleep", cluster.sleep_nodes);
     let mut rows = vec![[
         "cluster".to_owned(),
@@ -282,10 +283,10 @@ fn text(instance: &Instance, document: &Document) -> String {
     let rows: Vec<_> = rows.into_iter().map(Vec::from).collect();
     text.push_str(&table(&rows, &[Align::Left]));
     if let Some(reason) = &document.infeasible {
-        let _ = write!(text, "\nNo plan can be valid: {reason}\n");
+        let _ = write!(text, "\nNo plan can be valid: {}\n", printable(reason));
     }
     for Suspicion { code, place, message } in &document.warnings {
-        let _ = write!(text, "\nwarning [{code}] {place}: {message}\n");
+        let _ = write!(text, "\nwarning [{code}] {}: {}\n", printable(place), printable(message));
     }
     if let Some(lines) = &document.job_list {
         let _ = write!(text, "\n{}", job_table(lines));

@@ -36,6 +36,7 @@ use rats_domain::problem::{Problem, Problems, Warning};
 
 use self::args::{Arguments, Command};
 use crate::io::{place_warnings, placed, read_instance, read_plan};
+use crate::report::printable;
 
 /// What a command has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,13 +132,13 @@ fn print(answer: &Answer) -> Result<u8, Problems> {
 
 fn complain(problems: &Problems) {
     for problem in &problems.0 {
-        say(&format!("error {problem}\n"));
+        say(&format!("error {}\n", printable(&problem.to_string())));
     }
 }
 
 fn warn(warnings: &[Warning]) {
     for warning in warnings {
-        say(&format!("warning {warning}\n"));
+        say(&format!("warning {}\n", printable(&warning.to_string())));
     }
 }
 

@@ -1,10 +1,8 @@
 //! `rats record`: solves instances, checks the plans, and keeps the best values in the registry.
 
-use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use rats_domain::check::CheckedPlan;
 use rats_domain::codes::Code;
@@ -15,28 +13,56 @@ use rats_solvers::{Solved, Status, registry, run};
 use super::Answer;
 use super::args::RecordArgs;
 use crate::best_known::{BestKnown, Change, Entry};
-use crate::control::{Display, RunControl};
-use crate::io::{read_text, write};
+use crate::control::{Display, RunControl, catch_interrupts};
+use crate::io::{can_write, keep_apart, read_text, standard_once, write_or_rescue};
+use crate::report::{count, printable};
 
 pub(super) fn run_command(args: &RecordArgs) -> Result<Answer, Problems> {
     let solver = registry::find(&args.solver)
         .ok_or_else(|| Problem::new(Code::U03, "--solver", format!("there is no solver `{}`.", args.solver)))?;
+    let inputs = || args.instances.iter().map(PathBuf::as_path);
+    standard_once(inputs())?;
+    keep_apart(&args.into, inputs())?;
+    can_write(&args.into)?;
     let mut known = read_registry(&args.into)?;
-    let mut text = String::new();
-    for path in &args.instances {
-        let (name, change) = record(&mut known, solver, path, args.time_limit)?;
-        let word = match change {
-            Some(Change::New) => "new",
-            Some(Change::Better) => "better",
-            Some(Change::Renewed) => "renewed, the instance has changed",
-            Some(Change::None) => "nothing new",
-            None => "no plan and no proof",
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name}: {word}");
+    let interrupted = catch_interrupts().unwrap_or_default();
+    let mut lines = Vec::new();
+    let mut failure = None;
+    for (done, path) in args.instances.iter().enumerate() {
+        let control = RunControl::start(args.time_limit, Arc::clone(&interrupted), Display::Quiet);
+        match record(&mut known, solver, path, &control) {
+            Ok((name, change)) => lines.push(format!("{}: {}\n", printable(&name), word(change))),
+            Err(problems) => failure = Some(problems),
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            let all = count(args.instances.len(), "instance");
+            lines.push(format!("interrupted in {} of {all}\n", done + 1));
+        }
+        if failure.is_some() || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
     }
-    write(&args.into, known.to_text().as_bytes())?;
-    Ok(Answer::done(text))
+    // What was done is kept, whatever came after.
+    write_or_rescue(&args.into, known.to_text().as_bytes())?;
+    let text = lines.concat();
+    match failure {
+        None => Ok(Answer::done(text)),
+        Some(problems) => {
+            super::say(&text);
+            Err(problems)
+        }
+    }
+}
+
+fn word(change: Option<Change>) -> String {
+    match change {
+        Some(Change::New) => "new".to_owned(),
+        Some(Change::Better) => "better".to_owned(),
+        Some(Change::Renewed) => "renewed, the instance has changed".to_owned(),
+        Some(Change::Contradicted(words)) => format!("CONTRADICTED: {words}; the entry is replaced"),
+        Some(Change::None) => "nothing new".to_owned(),
+        None => "no plan and no proof".to_owned(),
+    }
 }
 
 fn read_registry(path: &Path) -> Result<BestKnown, Problems> {
@@ -44,7 +70,8 @@ fn read_registry(path: &Path) -> Result<BestKnown, Problems> {
         return Ok(BestKnown::default());
     }
     let text = read_text(path)?;
-    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{error}."));
+    let line = |error: String| error.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{}.", line(error)));
     Ok(BestKnown::parse(&text).map_err(wrong)?)
 }
 
@@ -52,13 +79,12 @@ fn record(
     known: &mut BestKnown,
     solver: &dyn Solver,
     path: &Path,
-    limit: Option<Duration>,
+    control: &RunControl,
 ) -> Result<(String, Option<Change>), Problems> {
     let instance = super::instance(path)?;
-    let control = RunControl::start(limit, Arc::new(AtomicBool::new(false)), Display::Quiet);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let family = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-    let outcome = run(solver, &instance, &Request::default(), &control)
+    let outcome = run(solver, &instance, &Request::default(), control)
         .map_err(|fault| Problem::new(Code::U04, path.display().to_string(), format!("{fault}.")))?;
     let hash = instance.sha256.clone().unwrap_or_default();
     let change = entry(&outcome, solver.about().id, hash).map(|entry| known.offer(&family, &name, entry));

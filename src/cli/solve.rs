@@ -1,7 +1,7 @@
 //! `rats solve`: run a solver, write the plan, say what it is worth and what it saves.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rats_domain::check::{CheckedPlan, Violation};
 use rats_domain::codes::Code;
@@ -19,8 +19,8 @@ use super::args::SolveArgs;
 use crate::baseline::{self, BASELINE, Saving};
 use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
-use crate::io::{STANDARD, can_write, write};
-use crate::report::{Align, count, kwh, number, percent, table};
+use crate::io::{STANDARD, can_write, keep_apart, standard_once, write_or_rescue};
+use crate::report::{Align, count, kwh, number, percent, printable, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -91,6 +91,13 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         let message = "`-o -` and `--json` both want standard output.";
         return Err(Problem::new(Code::U05, "command line", message).into());
     }
+    let file = args.output.as_deref().filter(|_| !to_stdout);
+    let inputs = || args.warm_start.iter().chain([&args.instance]).map(PathBuf::as_path);
+    standard_once(inputs())?;
+    if let Some(path) = file {
+        keep_apart(path, inputs())?;
+        can_write(path)?;
+    }
     let instance = super::instance(&args.instance)?;
     let solver = registry::find(&args.solver)
         .ok_or_else(|| Problem::new(Code::U03, &args.solver, "there is no such solver."))?;
@@ -101,15 +108,12 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         gap: args.gap.unwrap_or(0.0),
         warm_start: args.warm_start.as_deref().map(|path| warm_start(&instance, path, args.strict)).transpose()?,
     };
-    if let Some(path) = args.output.as_deref().filter(|_| !to_stdout) {
-        can_write(path)?;
-    }
     let interrupted = catch_interrupts().unwrap_or_default();
     let control = RunControl::start(Some(args.time_limit), interrupted, Display::for_stderr(args.quiet));
     let run = Run::new(&instance, solver, request, &control)?;
     let plan = run.plan(&instance);
-    if let (Some(plan), Some(path)) = (&plan, args.output.as_deref().filter(|_| !to_stdout)) {
-        write(path, json(plan).as_bytes())?;
+    if let (Some(plan), Some(path)) = (&plan, file) {
+        write_or_rescue(path, json(plan).as_bytes())?;
     }
     let exit = u8::from(plan.is_none());
     let text = match (plan, args.json) {
@@ -190,10 +194,10 @@ impl Run {
     }
 
     fn text(&self, instance: &Instance, written: Option<&Path>) -> String {
-        let mut text = format!("{}: {}\n", instance.name, self.headline());
+        let mut text = format!("{}: {}\n", printable(&instance.name), self.headline());
         let Some(evaluation) = self.evaluation() else {
             let _ = match (&self.solved.reason, self.bound()) {
-                (Some(reason), _) => writeln!(text, "\nNo plan can be valid: {reason}"),
+                (Some(reason), _) => writeln!(text, "\nNo plan can be valid: {}", printable(reason)),
                 (None, Some(bound)) => writeln!(text, "\nNo plan found; none is better than {}.", number(bound)),
                 (None, None) => writeln!(text, "\nNo plan found."),
             };

@@ -17,7 +17,7 @@ use crate::fabric::network::{Area, AreaKind, Network};
 use crate::fabric::overstate::Overstatement;
 use crate::fabric::source::{self, Figures, Kind};
 use crate::fabric::{Options, Reduction, reduce};
-use crate::io::{STANDARD, bytes, place_warnings, placed, read_gpu, write};
+use crate::io::{STANDARD, bytes, keep_apart, place_warnings, placed, read_gpu, standard_once, write};
 use crate::report::{Align, count, number, table};
 
 /// Of `rats topology`.
@@ -160,6 +160,11 @@ struct SplitRow {
 
 pub(super) fn run(args: &TopologyArgs) -> Result<Answer, Problems> {
     let TopologyCommand::Reduce(args) = &args.command;
+    let inputs = || args.gpu.iter().chain([&args.input]).map(PathBuf::as_path);
+    standard_once(inputs())?;
+    for path in args.output.iter().chain(&args.fabric) {
+        keep_apart(path, inputs())?;
+    }
     let bytes = bytes(&args.input)?;
     let kind = args.from.map_or_else(|| source::guess(&args.input.to_string_lossy(), &bytes), Kind::from);
     let place = |problems: Problems| placed(&args.input, problems);

@@ -3,7 +3,8 @@
 //! # Limits
 //! In a window of more than [`ALL_TICKS`] starts only those are tried at which the job would begin or end together with
 //! something else (a job, a step of a tariff or cap, a time of unavailability): between them every term is linear in
-//! the start. Gangs are chosen greedily, one a domain.
+//! the start. Gangs are chosen greedily, one a domain; where there are at most [`ALL_SETS`] GPUs of the type, every set
+//! of free ones within the span can be listed too.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +20,9 @@ use rats_domain::units::Ticks;
 pub const ALL_TICKS: i64 = 256;
 /// Most gangs tried for one start.
 pub const MOST_GANGS: usize = 16;
+
+/// Up to this many GPUs of an option's type, every set of them is tried.
+pub const ALL_SETS: usize = 8;
 
 /// Which GPUs of a domain to take first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +134,34 @@ impl<'a> Surroundings<'a> {
             }
         }
         chosen
+    }
+
+    /// Every set of free GPUs within the span for a start; none where there are more than [`ALL_SETS`] GPUs of the type.
+    pub fn sets(&self, option: &JobOption, start: Ticks) -> Vec<Vec<GpuId>> {
+        if !self.tries_every_set(option) {
+            return Vec::new();
+        }
+        let cluster = &self.instance.cluster;
+        let wanted = Interval::new(start, start + option.ticks);
+        let free: Vec<_> = self.of_type(option).filter(|&gpu| self.is_free(gpu, wanted)).collect();
+        let domains = cluster.topology.domains().values().filter(|domain| domain.rank <= option.span);
+        let domains: Vec<_> = domains.map(|domain| &domain.gpus).collect();
+        let within =
+            |set: &Vec<GpuId>| domains.iter().any(|gpus| set.iter().all(|gpu| gpus.binary_search(gpu).is_ok()));
+        let masks = 0_u32..1 << free.len();
+        let masks = masks.filter(|mask| mask.count_ones() == option.gpus.0);
+        let set = |mask: u32| free.iter().enumerate().filter(move |(bit, _)| mask >> bit & 1 == 1).map(|(_, &gpu)| gpu);
+        masks.map(|mask| set(mask).collect()).filter(within).collect()
+    }
+
+    /// Whether [`Surroundings::sets`] lists the gangs of this option.
+    pub fn tries_every_set(&self, option: &JobOption) -> bool {
+        self.of_type(option).count() <= ALL_SETS
+    }
+
+    fn of_type(&self, option: &JobOption) -> impl Iterator<Item = GpuId> {
+        let (cluster, kind) = (&self.instance.cluster, option.gpu_type);
+        cluster.gpus.ids().filter(move |&gpu| cluster.type_of(gpu) == kind)
     }
 
     fn is_free(&self, gpu: GpuId, wanted: Interval) -> bool {

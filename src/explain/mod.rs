@@ -7,8 +7,10 @@
 mod candidates;
 mod probe;
 
-pub use self::candidates::{ALL_TICKS, MOST_GANGS};
+pub use self::candidates::{ALL_SETS, ALL_TICKS, MOST_GANGS};
 pub use self::probe::Verdict;
+
+use std::collections::BTreeSet;
 
 use rats_domain::check::{CheckedPlan, Violation};
 use rats_domain::ids::{GpuId, JobId, OptionId};
@@ -35,7 +37,7 @@ pub struct Explanation {
     pub earlier: Earlier,
     /// Single changes: one tick earlier or later, other options, other places.
     pub moves: Vec<Move>,
-    /// The best that every option allows, in the order of the options.
+    /// The best found for every option, in the order of the options.
     pub alternatives: Vec<Alternative>,
     /// Number of checks made.
     pub checks: usize,
@@ -50,6 +52,8 @@ pub struct Earlier {
     pub free_from: Option<Ticks>,
     /// The latest earlier start that is forbidden or worse; `None` if there is no earlier start to be had.
     pub obstacle: Option<(Ticks, Verdict)>,
+    /// Whether the checks were used up before an obstacle was met.
+    pub capped: bool,
 }
 
 /// A single change.
@@ -85,6 +89,10 @@ pub struct Alternative {
     pub best: Option<(Placement, f64)>,
     /// If none is allowed: the placement that breaks the fewest rules, and which.
     pub nearest: Option<(Placement, Vec<Violation>)>,
+    /// Whether every set of GPUs was to be tried, not only one gang a domain.
+    pub every_set: bool,
+    /// Whether there was more to check.
+    pub capped: bool,
 }
 
 /// Explains one job of a valid plan with at most `limit` checks; `None` if the job is not placed.
@@ -107,13 +115,14 @@ pub fn explain(instance: &Instance, plan: &CheckedPlan, job: JobId, limit: usize
         let count = instance.jobs[job].options.len();
         for (done, option) in instance.jobs[job].options.ids().enumerate() {
             let share = probe.left() / (count - done);
-            let (alternative, capped) = alternative(&mut probe, &around, &answer.placement, option, share);
+            let alternative = alternative(&mut probe, &around, &answer.placement, option, share);
+            answer.capped |= alternative.capped;
             answer.alternatives.push(alternative);
-            answer.capped |= capped;
         }
     }
     answer.checks = probe.checks();
-    answer.capped |= probe.left() == 0;
+    answer.capped |= answer.earlier.capped;
+    answer.capped |= probe.left() == 0 && instance.jobs[job].fixed.is_none();
     Some(answer)
 }
 
@@ -123,9 +132,13 @@ fn earlier(probe: &mut Probe<'_>, placement: &Placement) -> Earlier {
     let least = probe.left() / 2;
     let release = probe.instance().jobs[probe.job()].release;
     let mut start = placement.start - Ticks(1);
-    while start >= release && probe.left() > least {
+    while start >= release {
         let moved = Placement { start, ..placement.clone() };
-        let Some(verdict) = probe.judge(&moved) else { break };
+        let verdict = if probe.left() > least { probe.judge(&moved) } else { None };
+        let Some(verdict) = verdict else {
+            earlier.capped = true;
+            break;
+        };
         if !verdict.difference().is_some_and(|difference| difference <= 0.0 || probe.is_nothing(difference)) {
             earlier.obstacle = Some((start, verdict));
             break;
@@ -167,51 +180,65 @@ fn moves(probe: &mut Probe<'_>, around: &Surroundings<'_>, now: &Placement) -> V
     judged.collect()
 }
 
-/// The best allowed placement of one option with at most `share` checks, and whether more could have been checked.
+/// The best allowed placement of one option with at most `share` checks.
 fn alternative(
     probe: &mut Probe<'_>,
     around: &Surroundings<'_>,
     now: &Placement,
     id: OptionId,
     share: usize,
-) -> (Alternative, bool) {
+) -> Alternative {
     let option = probe.instance().option(around.job(), id);
     let stop_at = probe.left() - share;
-    let mut best: Option<(Placement, f64)> = None;
-    let mut nearest: Option<(Placement, Vec<Violation>)> = None;
+    let every_set = around.tries_every_set(option);
+    let mut found = Alternative { option: id, best: None, nearest: None, every_set, capped: false };
+    let mut tried = BTreeSet::new();
     let starts = around.starts(option, now.start);
     let at = |start: Ticks, prefer: Prefer| {
         around.gangs(option, start, prefer).into_iter().map(move |gpus| (prefer, start, gpus))
     };
     let free = starts.iter().flat_map(|&start| at(start, Prefer::Present));
+    // The likely ones for every start before the many others.
+    let sets = starts
+        .iter()
+        .flat_map(|&start| around.sets(option, start).into_iter().map(move |gpus| (Prefer::Present, start, gpus)));
     // Only if nothing is allowed: what stands in the way, also where GPUs are in use or the window is too short.
     let fallback = if starts.is_empty() { vec![around.earliest(), now.start] } else { starts.clone() };
     let crowded = fallback.iter().take(CROWDED_STARTS).flat_map(|&start| at(start, Prefer::Crowded));
-    for (prefer, start, gpus) in free.chain(crowded) {
-        if prefer == Prefer::Crowded && best.is_some() {
+    for (prefer, start, gpus) in free.chain(sets).chain(crowded) {
+        if prefer == Prefer::Crowded && found.best.is_some() {
             break;
         }
         let placement = Placement { option: id, start, gpus };
-        if placement == *now {
+        if placement == *now || !tried.insert((start, placement.gpus.clone())) {
             continue;
         }
-        if probe.left() <= stop_at {
-            return (Alternative { option: id, best, nearest }, true);
-        }
-        match probe.judge(&placement) {
-            Some(Verdict::Allowed(difference)) => {
-                if best.as_ref().is_none_or(|&(_, least)| difference < least && !probe.is_nothing(least - difference)) {
-                    best = Some((placement, difference));
+        let verdict = if probe.left() > stop_at { probe.judge(&placement) } else { None };
+        let Some(verdict) = verdict else {
+            found.capped = true;
+            break;
+        };
+        found.take(probe, placement, verdict);
+    }
+    found.nearest = found.nearest.filter(|_| found.best.is_none());
+    found
+}
+
+impl Alternative {
+    /// Keeps a placement if it is better than what was found before.
+    fn take(&mut self, probe: &Probe<'_>, placement: Placement, verdict: Verdict) {
+        match verdict {
+            Verdict::Allowed(difference) => {
+                let better = |&(_, least): &(_, f64)| difference < least && !probe.is_nothing(least - difference);
+                if self.best.as_ref().is_none_or(better) {
+                    self.best = Some((placement, difference));
                 }
             }
-            Some(Verdict::Forbidden(violations)) => {
-                if nearest.as_ref().is_none_or(|(_, fewest)| violations.len() < fewest.len()) {
-                    nearest = Some((placement, violations));
+            Verdict::Forbidden(violations) => {
+                if self.nearest.as_ref().is_none_or(|(_, fewest)| violations.len() < fewest.len()) {
+                    self.nearest = Some((placement, violations));
                 }
             }
-            None => break,
         }
     }
-    let nearest = nearest.filter(|_| best.is_none());
-    (Alternative { option: id, best, nearest }, false)
 }

@@ -106,7 +106,10 @@ impl<'a> Probe<'a> {
         let report = check_schedule(self.instance, schedule).ok()?;
         let objective = self.plan.evaluation().objective;
         Some(match report.into_checked() {
-            Ok(plan) => Verdict::Allowed(plan.evaluation().objective - objective),
+            Ok(plan) => {
+                let difference = plan.evaluation().objective - objective;
+                Verdict::Allowed(if self.is_nothing(difference) { 0.0 } else { difference })
+            }
             Err(violations) => Verdict::Forbidden(violations),
         })
     }

@@ -106,3 +106,50 @@ fn a_reader_that_goes_away_is_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn an_infeasible_instance_is_not_exported() {
+    let place = Place::with_plans(&[]);
+    let fixed = |job: &str, start: i64| {
+        let fixed =
+            format!("\"id\": \"{job}\", \"fixed\": {{\"option\": 0, \"start\": {start}, \"gpus\": [\"n0/0\"]}},");
+        (format!("\"id\": \"{job}\","), fixed)
+    };
+    let clash =
+        [fixed("a", 0), fixed("b", 5)].iter().fold(WORKED.to_owned(), |text, (from, to)| text.replace(from, to));
+    place.write("i.json", &clash);
+    let done = place.rats("export i.json --format mps -o m.mps");
+    assert_eq!(done.exit, 1, "{}", done.stderr);
+    assert!(done.stdout.starts_with("proved infeasible: the fixed jobs alone break V6"), "{}", done.stdout);
+    assert!(!place.path("m.mps").exists());
+    let done = place.rats("export i.json --format lp");
+    assert_eq!((done.exit, done.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn the_help_names_the_program_rats_whatever_its_file_is_called() {
+    let place = Place::with_plans(&[]);
+    let other = place.path("renamed");
+    std::fs::copy(env!("CARGO_BIN_EXE_rats"), &other).unwrap();
+    let help = std::process::Command::new(other).args(["solve", "--help"]).output().unwrap().stdout;
+    assert!(String::from_utf8(help).unwrap().contains("Usage: rats solve"));
+}
+
+#[test]
+fn a_record_below_a_proven_bound_is_replaced_and_said_to_be_wrong() {
+    let place = Place::with_plans(&[]);
+    place.rats("record i.json --solver exhaustive --into r.toml");
+    let wrong = place.read("r.toml").replace("objective = 492000.0", "objective = 1000.0");
+    place.write("r.toml", &wrong.replace("bound = 492000.0", "bound = 1000.0"));
+    let done = place.rats("record i.json --solver exhaustive --into r.toml");
+    assert_eq!(done.exit, 0, "{}", done.stderr);
+    assert!(done.stdout.contains("CONTRADICTED: the record claimed 1000, proof gives at least 49"), "{}", done.stdout);
+    assert!(place.read("r.toml").contains("objective = 492000.0"));
+}
+
+#[test]
+fn what_was_recorded_before_a_failure_is_kept() {
+    let place = Place::with_plans(&[]);
+    place.rats("record i.json none.json --solver exhaustive --into r.toml").fails_with("error [U01] none.json: ");
+    assert!(place.read("r.toml").contains("objective = 492000.0"));
+}

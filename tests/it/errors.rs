@@ -73,3 +73,68 @@ fn unknown_fields_are_warned_of() {
     assert_eq!(done.exit, 0);
     assert!(done.stderr.starts_with("warning [W3] i.json: colour: "), "{}", done.stderr);
 }
+
+#[test]
+fn numbers_out_of_range_are_answered_with_the_range() {
+    let place = Place::with_plans(&[]);
+    let cases = [
+        ("--time-limit -1", "must be from 0 to 1000000000 seconds"),
+        ("--time-limit inf", "must be from 0 to 1000000000 seconds"),
+        ("--gap -0.5", "must be from 0 to 1"),
+        ("--seed -3", "must be a whole number from 0"),
+    ];
+    for (words, range) in cases {
+        let done = place.rats(&format!("solve i.json {words}"));
+        done.fails_with("error [U05] command line: ");
+        assert!(done.stderr.contains(range), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn an_output_never_replaces_an_input() {
+    let place = Place::with_plans(&[("p.json", SIDE_BY_SIDE)]);
+    for words in [
+        "solve i.json -o ./i.json",
+        "solve i.json --warm-start p.json -o p.json",
+        "export i.json --format lp -o i.json",
+        "record i.json --into i.json",
+    ] {
+        place.rats(words).fails_with("error [U05] command line: ");
+    }
+    assert_eq!((place.read("i.json").as_str(), place.read("p.json").as_str()), (WORKED, SIDE_BY_SIDE));
+}
+
+#[test]
+fn a_directory_is_refused_as_output_before_solving() {
+    let place = Place::with_plans(&[]);
+    for words in ["solve i.json -o .", "export i.json --format mps -o .", "record i.json --into ."] {
+        place.rats(words).fails_with("error [U02] .: ");
+    }
+}
+
+#[test]
+fn standard_input_can_be_read_once() {
+    let place = Place::with_plans(&[]);
+    for words in ["check - -", "compare - -", "solve - --warm-start -", "explain - - a", "record - - --into r.toml"] {
+        let done = place.fed(words, WORKED);
+        done.fails_with("error [U05] command line: standard input can be read once.");
+    }
+}
+
+#[test]
+fn names_from_files_do_not_steer_the_terminal() {
+    let odd = SIDE_BY_SIDE.replace("\"job\": \"a\"", r#""job": "\u001b[2Jx\nerror [V1] fake\u202e""#);
+    let place = Place::with_plans(&[("p.json", odd.as_str())]);
+    let check = place.rats("check i.json p.json").stdout;
+    assert!(check.contains(r"\u{1b}[2Jx\nerror [V1] fake\u{202e}"), "{check}");
+    let explain = place.rats("explain i.json p.json a").stderr;
+    assert!(!explain.contains(['\u{1b}', '\u{202e}']) && !explain.contains("\nerror [V1]"), "{explain}");
+}
+
+#[test]
+fn a_name_of_any_length_can_be_shown() {
+    let long = SIDE_BY_SIDE.replace("\"job\": \"a\"", &format!("\"job\": \"{}\"", "x".repeat(70_000)));
+    let done = Place::with_plans(&[("p.json", long.as_str())]).rats("check i.json p.json");
+    assert_eq!((done.exit, done.stderr.as_str()), (1, ""));
+    assert!(done.stdout.lines().all(|line| line.len() < 700), "{}", done.stdout);
+}

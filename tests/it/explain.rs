@@ -79,3 +79,20 @@ fn the_number_of_checks_is_limited_and_said() {
     assert_eq!(explain["capped"], true);
     assert!(explain["checks"].as_u64().unwrap() <= 5);
 }
+
+#[test]
+fn without_checks_nothing_is_claimed() {
+    let place = Place::with_plans(&[("p.json", ONE_AFTER_THE_OTHER)]);
+    let text = place.rats("explain i.json p.json b --checks 0").stdout;
+    assert!(!text.contains("no other placement") && text.contains("not checked: limit reached"), "{text}");
+    assert!(text.contains("0 plans checked; the limit was reached"), "{text}");
+}
+
+#[test]
+fn the_option_of_now_is_shown_as_it_runs() {
+    let place = Place::with_plans(&[("p.json", ONE_AFTER_THE_OTHER)]);
+    let text = place.rats("explain i.json p.json b").stdout;
+    let now = text.lines().find(|line| line.contains("(as now)")).unwrap();
+    assert!(now.contains(" 10 ") && now.contains("n0/0") && now.ends_with("+0 (unchanged)"), "{now}");
+    assert!(text.contains("The best found for each option"), "{text}");
+}

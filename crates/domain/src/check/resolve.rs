@@ -1,15 +1,19 @@
 //! From names to ids: rules V1 and V2, and the names in `power`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Violation;
 use crate::codes::Code;
+use crate::decimal::excerpt;
 use crate::format::{AssignmentFile, PlanFile, PowerMode};
 use crate::ids::{GpuId, Id, JobId, NodeId, OptionId, Table};
 use crate::instance::{Instance, JobOption};
 use crate::interval::Interval;
 use crate::schedule::{Placement, Schedule};
 use crate::units::Ticks;
+
+/// Most faults of one job that a message lists.
+const MOST_LISTED: usize = 5;
 
 /// The schedule of all assignments that break neither V1 nor V2, and the violations of the others.
 pub(super) fn resolve(instance: &Instance, plan: &PlanFile) -> (Schedule, Vec<Violation>) {
@@ -44,9 +48,19 @@ pub(super) fn resolve(instance: &Instance, plan: &PlanFile) -> (Schedule, Vec<Vi
         place: None,
         tick: None,
         end: None,
-        message: format!("job `{job}` {}", messages.join("; ")),
+        message: format!("job `{}` {}", excerpt(job), listed(messages)),
     });
     (Schedule { placements, power: BTreeMap::new() }, violations.collect())
+}
+
+/// The first few of the faults, each once, and the number of the others.
+fn listed(mut faults: Vec<String>) -> String {
+    let mut seen = BTreeSet::new();
+    faults.retain(|fault| seen.insert(fault.clone()));
+    let more = faults.len().saturating_sub(MOST_LISTED);
+    faults.truncate(MOST_LISTED);
+    let text = faults.join("; ");
+    if more > 0 { format!("{text}; and {more} more") } else { text }
 }
 
 fn placement(
@@ -85,7 +99,7 @@ fn gang(
     for name in listed {
         match names.get(name) {
             Some(&gpu) => gpus.push(gpu),
-            None => faults.push(format!("names GPU `{name}`, which does not exist")),
+            None => faults.push(format!("names GPU `{}`, which does not exist", excerpt(name))),
         }
     }
     gpus.sort_unstable();
@@ -132,8 +146,20 @@ pub(super) fn power_entries(
             place: Some(name.clone()),
             tick: None,
             end: None,
-            message: format!("`power` names `{name}`, which {problem}"),
+            message: format!("`power` names `{}`, which {problem}", excerpt(name)),
         });
     }
     stated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_lists_few_faults_and_none_twice() {
+        assert_eq!(listed(vec!["a".to_owned(), "b".to_owned(), "a".to_owned()]), "a; b");
+        let many = (0..9).map(|number| number.to_string()).collect();
+        assert_eq!(listed(many), "0; 1; 2; 3; 4; and 4 more");
+    }
 }
