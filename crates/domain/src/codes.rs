@@ -101,7 +101,7 @@ macro_rules! codes {
 }
 
 codes! {
-    R01 Reading "The file is not JSON." "Look at the line and column named; the file may be truncated, empty or of another kind."
+    R01 Reading "The file is not JSON." "Look at the place named; the file may be truncated, empty or of another kind."
     R02 Reading "The file's `format` is missing or not the expected one." "Give the command a file of the format it asks for, or convert it."
     R03 Reading "A key appears twice in one JSON object." "Remove one of the two."
     R04 Reading "A field is missing, has the wrong type or holds a number too large to read." "Compare the field with `rats schema`."
@@ -116,7 +116,7 @@ codes! {
     I09 Instance "A switch's level is not strictly narrower than its parent's." "Correct the level or the parent."
     I10 Instance "The root has an uplink." "Remove `uplink_gb_s` from the root."
     I11 Instance "`islands` does not list every GPU index of the node exactly once." "List each index 0..gpus-1 once, or leave `islands` out."
-    I12 Instance "The steps of a function of time are empty, out of order or start too late." "Order the ticks strictly; a tariff starts at tick 0."
+    I12 Instance "The steps of a function of time are empty, out of order or start too late." "Give at least one step and order the ticks strictly; the first step of a tariff is at tick 0."
     I13 Instance "The objective is unusable." "Use the known terms, at least one weight above 0, and a tariff with `cost`."
     I14 Instance "The `after` relation has a cycle." "Break the cycle."
     I15 Instance "A job has no option that it could run on the empty cluster." "Correct its options or the cluster; the message names the rule."

@@ -161,7 +161,10 @@ fn stated_faults(instance: &Instance, node: &Node, stated: &[Interval], fault: &
     for &interval in stated {
         if interval.is_empty() || interval.from < Ticks::ZERO || interval.to > instance.horizon {
             let Interval { from, to } = interval;
-            fault(interval, format!("states [{from}, {to}), which is no interval within [0, {})", instance.horizon));
+            let horizon = instance.horizon;
+            let what =
+                if interval.is_empty() { "is empty".to_owned() } else { format!("reaches beyond [0, {horizon})") };
+            fault(interval, format!("states [{from}, {to}), which {what}"));
         }
     }
     let mut sorted: Vec<_> = stated.iter().copied().filter(|interval| !interval.is_empty()).collect();

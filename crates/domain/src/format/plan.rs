@@ -27,7 +27,7 @@ pub struct PlanFile {
     #[serde(default, deserialize_with = "informative", skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Seed of the run; informative.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "informative", skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// What the solver claims: `optimal` or `feasible`; informative.
     #[serde(default, deserialize_with = "informative", skip_serializing_if = "Option::is_none")]

@@ -271,7 +271,7 @@ fn cycles(collector: &mut Collector, jobs: &Table<JobId, Job>) {
         if component.len() > 1 || graph.contains_edge(component[0], component[0]) {
             let mut ids: Vec<_> = component.iter().map(|&v| jobs[graph[v]].id.as_str()).collect();
             ids.sort_unstable();
-            collector.problem(Code::I14, "jobs", format!("`after` of {} forms a cycle.", ids.join(", ")));
+            collector.problem(Code::I14, "jobs", format!("`after` of `{}` forms a cycle.", ids.join("`, `")));
         }
     }
 }

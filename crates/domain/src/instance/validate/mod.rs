@@ -21,7 +21,9 @@ pub(super) fn instance(file: &InstanceFile) -> Result<ReadInstance, Problems> {
     if file.format != InstanceFile::FORMAT {
         collector.problem(Code::R02, "format", format!("expected `{}`.", InstanceFile::FORMAT));
     }
-    collector.id("name", &file.name);
+    if file.name.is_empty() || file.name.chars().any(char::is_control) {
+        collector.problem(Code::I04, "name", "the name is empty or holds a control character.");
+    }
     let tick = TickLength(collector.integer("tick_s", file.tick_s, 1));
     let horizon = Ticks(collector.integer("horizon", file.horizon, 1));
     let cluster = cluster::cluster(&mut collector, &file.cluster);

@@ -120,7 +120,7 @@ fn cycles(collector: &mut Collector, file: &ClusterFile, switches: &Names<'_>) {
     for component in tarjan_scc(&graph) {
         if component.len() > 1 || graph.contains_edge(component[0], component[0]) {
             let ids: Vec<_> = component.iter().map(|&v| file.switches[graph[v]].id.as_str()).collect();
-            let message = format!("the parents of {} form a cycle.", ids.join(", "));
+            let message = format!("the parents of `{}` form a cycle.", ids.join("`, `"));
             collector.problem(Code::I08, "cluster.switches", message);
         }
     }

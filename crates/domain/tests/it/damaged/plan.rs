@@ -29,7 +29,6 @@ fn damaged_plans_name_code_and_place() {
         ("/power/n2", json!([[0, 1, 2]]), &["R04"], "power.n2"),
         ("/power", json!([]), &["R04"], "power"),
         ("/objective", json!("1"), &["R04"], "objective"),
-        ("/seed", json!(-1), &["R04"], "seed"),
     ];
     for (pointer, value, codes, place) in rows {
         let mut document = base_plan();

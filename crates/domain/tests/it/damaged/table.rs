@@ -15,7 +15,7 @@ pub fn damaged_instances() -> Vec<Row> {
         ("/format", json!(1), &["R02"], "format"),
         ("/format", json!("rats.plan/1"), &["R02"], "format"),
         ("/name", json!(""), &["I04"], "name"),
-        ("/name", json!("a/b"), &["I04"], "name"),
+        ("/name", json!("a\nb"), &["I04"], "name"),
         ("/name", json!(7), &["R04"], "name"),
         ("/tick_s", json!(0), &["I02"], "tick_s"),
         ("/tick_s", json!(1.5), &["R04"], "tick_s"),
