@@ -22,7 +22,7 @@ mod validate;
 use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
-use rats_domain::format::{ClusterFile, Document, InstanceFile, NodeFile};
+use rats_domain::format::{ClusterFile, Document, GpuFile, GpuTypeFile, InstanceFile, NodeFile};
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems, Warning};
 
@@ -36,6 +36,15 @@ use self::site::Site;
 
 /// Most nodes that groups may make.
 const MOST_NODES: i64 = 1 << 20;
+
+/// What the files say that a scenario names.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The cluster of `cluster_file`.
+    pub cluster: Option<ClusterFile>,
+    /// The GPU types of `gpu_files`, by the scenario's name.
+    pub gpus: BTreeMap<String, GpuFile>,
+}
 
 /// An instance made of a scenario.
 #[derive(Clone, Debug)]
@@ -67,13 +76,13 @@ pub struct JobReport {
     pub options: usize,
 }
 
-/// Builds an instance; `cluster_file` is the cluster that the scenario's `cluster_file` names.
+/// Builds an instance of a scenario, the profiles and the files that it names.
 ///
 /// # Errors
 /// Everything wrong with the scenario, with code and place.
-pub fn build(scenario: &Scenario, library: &Library, cluster_file: Option<ClusterFile>) -> Result<Built, Problems> {
+pub fn build(scenario: &Scenario, library: &Library, files: &Files) -> Result<Built, Problems> {
     let mut problems = validate::problems(scenario);
-    let base = base(scenario, cluster_file);
+    let base = base(scenario, files);
     let read = match Instance::from_file(&base) {
         Ok(read) => read,
         Err(more) => {
@@ -84,7 +93,7 @@ pub fn build(scenario: &Scenario, library: &Library, cluster_file: Option<Cluste
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    let site = Site::new(&read.instance.cluster, &hardware(scenario), scenario.latency_s.clone());
+    let site = Site::new(&read.instance.cluster, &hardware(scenario, files), scenario.latency_s.clone());
     let mut enumerator = Enumerator { scenario, library, site: &site, problems, warnings: read.warnings };
     let enumerated: Vec<_> = (0_usize..)
         .zip(&scenario.jobs)
@@ -104,7 +113,7 @@ pub fn build(scenario: &Scenario, library: &Library, cluster_file: Option<Cluste
 }
 
 /// The instance without its jobs.
-fn base(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> InstanceFile {
+fn base(scenario: &Scenario, files: &Files) -> InstanceFile {
     let tick_s = scenario.tick_s;
     let in_ticks = |seconds: f64| physics::whole((seconds / tick_s.max(1) as f64 + 1e-9).floor());
     InstanceFile {
@@ -112,7 +121,7 @@ fn base(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> InstanceFile 
         name: scenario.name.clone(),
         tick_s,
         horizon: scenario.horizon.or(scenario.horizon_s.map(in_ticks)).unwrap_or(1),
-        cluster: cluster(scenario, cluster_file),
+        cluster: cluster(scenario, files),
         tariff: scenario.tariff.clone(),
         tariff_unit: scenario.tariff_unit.clone(),
         energy_budget_j: scenario.energy_budget_j,
@@ -121,7 +130,7 @@ fn base(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> InstanceFile 
     }
 }
 
-fn cluster(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> ClusterFile {
+fn cluster(scenario: &Scenario, files: &Files) -> ClusterFile {
     let empty = ClusterFile {
         gpu_types: Vec::new(),
         levels: Vec::new(),
@@ -131,10 +140,16 @@ fn cluster(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> ClusterFil
         power_cap_w: None,
         foreign_w: None,
     };
-    let mut cluster = cluster_file.or_else(|| scenario.cluster.clone()).unwrap_or(empty);
-    for known in scenario.catalogue.iter().filter_map(|id| hardware::known(id)) {
-        if cluster.gpu_types.iter().all(|kind| kind.id != known.id) {
-            cluster.gpu_types.push(known.gpu_type());
+    let mut cluster = files.cluster.clone().or_else(|| scenario.cluster.clone()).unwrap_or(empty);
+    let from_files = files.gpus.iter().map(|(id, gpu)| GpuTypeFile {
+        id: id.clone(),
+        idle_w: gpu.idle_w.value,
+        memory_mib: Some(gpu.memory_mib.value),
+    });
+    let built_in = scenario.catalogue.iter().filter_map(|id| hardware::known(id)).map(hardware::Known::gpu_type);
+    for new in from_files.chain(built_in) {
+        if cluster.gpu_types.iter().all(|kind| kind.id != new.id) {
+            cluster.gpu_types.push(new);
         }
     }
     for GroupFile { count, node } in &scenario.groups {
@@ -144,10 +159,15 @@ fn cluster(scenario: &Scenario, cluster_file: Option<ClusterFile>) -> ClusterFil
     cluster
 }
 
-/// What the scenario says of its GPU types, and the catalogue where it says nothing.
-fn hardware(scenario: &Scenario) -> BTreeMap<String, HardwareFile> {
+/// What the scenario says of its GPU types, its files where it says nothing, else the built-in catalogue.
+fn hardware(scenario: &Scenario, files: &Files) -> BTreeMap<String, HardwareFile> {
     let mut found: BTreeMap<String, HardwareFile> =
         hardware::CATALOGUE.iter().map(|known| (known.id.to_owned(), known.hardware())).collect();
+    for (id, gpu) in &files.gpus {
+        let known = found.entry(id.clone()).or_default();
+        known.power_limit_w = Some(gpu.power_limit_w.max.value.to_f64());
+        known.blocked_w = Some(gpu.blocked_w.value.to_f64());
+    }
     for (id, given) in &scenario.hardware {
         let known = found.entry(id.clone()).or_default();
         known.power_limit_w = given.power_limit_w.or(known.power_limit_w);

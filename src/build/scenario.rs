@@ -40,6 +40,10 @@ pub struct Scenario {
     /// GPU types to take from the built-in catalogue.
     #[serde(default)]
     pub catalogue: Vec<String>,
+    /// GPU types to take from files of format `rats.gpu/1`, by the name that profiles give them; relative to the
+    /// scenario.
+    #[serde(default)]
+    pub gpu_files: BTreeMap<String, String>,
     /// What GPUs can do, by type; goes before the catalogue.
     #[serde(default)]
     pub hardware: BTreeMap<String, HardwareFile>,

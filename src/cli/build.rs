@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rats_domain::codes::Code;
-use rats_domain::format::{ClusterFile, InstanceFile, read};
+use rats_domain::format::{ClusterFile, GpuFile, InstanceFile, read};
 use rats_domain::problem::{Problem, Problems, Warning};
 use rats_domain::profile::Profile;
 use serde::Serialize;
@@ -13,10 +13,10 @@ use serde::Serialize;
 use super::Answer;
 use super::args::BuildArgs;
 use crate::build::scenario::Scenario;
-use crate::build::{JobReport, Library, build};
+use crate::build::{Files, JobReport, Library, build};
 use crate::document::json;
 use crate::generate::measured;
-use crate::io::{STANDARD, can_write, place_warnings, placed, read_text, write};
+use crate::io::{STANDARD, can_write, place_warnings, placed, read_gpu, read_text, write};
 use crate::layout::laid_out;
 use crate::report::{Align, count, table};
 
@@ -41,11 +41,12 @@ pub(super) fn run(args: &BuildArgs) -> Result<Answer, Problems> {
     let mut read = Scenario::read(&text).map_err(|problems| placed(&args.scenario, problems))?;
     let library = library(&args.profiles)?;
     let cluster = cluster(&args.scenario, &read.document)?;
+    let files = Files { cluster, gpus: gpus(&args.scenario, &read.document)? };
     let standard = args.output == Path::new(STANDARD);
     if !standard {
         can_write(&args.output)?;
     }
-    let built = build(&read.document, &library, cluster).map_err(|problems| placed(&args.scenario, problems))?;
+    let built = build(&read.document, &library, &files).map_err(|problems| placed(&args.scenario, problems))?;
     read.warnings.extend(built.warnings);
     place_warnings(&args.scenario, &mut read.warnings);
     super::warn(&read.warnings);
@@ -105,6 +106,13 @@ fn collect(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// The GPU types of the files that the scenario names.
+fn gpus(path: &Path, scenario: &Scenario) -> Result<BTreeMap<String, GpuFile>, Problems> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = |(id, file): (&String, &String)| read_gpu(&folder.join(file)).map(|gpu| (id.clone(), gpu));
+    scenario.gpu_files.iter().map(read).collect()
 }
 
 /// The cluster of the instance that the scenario names.

@@ -38,7 +38,7 @@ use self::jobs::{Drawer, STARTUP_S};
 use crate::build::hardware;
 use crate::build::scenario::{HardwareFile, Scenario};
 use crate::build::site::Site;
-use crate::build::{Library, build};
+use crate::build::{Files, Library, build};
 
 /// Version of the families: it changes when the same seed gives other bytes.
 pub const VERSION: u32 = 1;
@@ -111,7 +111,7 @@ fn name(wanted: &Wanted) -> String {
 
 fn attempt_at(wanted: &Wanted, features: &Features, library: &Library, random: &mut Random) -> Option<Generated> {
     let scenario = scenario(wanted, features, library, random)?;
-    let built = build(&scenario, library, None).ok()?;
+    let built = build(&scenario, library, &Files::default()).ok()?;
     let mut file = built.file;
     file.jobs.iter_mut().for_each(|job| job.physics = None);
     let free = without_caps(&file)?;
@@ -164,6 +164,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
         startup_s: STARTUP_S,
         stretches: scale.stretches.to_vec(),
         latency_s: BTreeMap::new(),
+        gpu_files: BTreeMap::new(),
         catalogue: Vec::new(),
         hardware: BTreeMap::new(),
         cluster: Some(cluster),
@@ -175,7 +176,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
         objective: objective(features),
         jobs: Vec::new(),
     };
-    let empty = build(&scenario, library, None).ok()?;
+    let empty = build(&scenario, library, &Files::default()).ok()?;
     let hardware = hardware::CATALOGUE.iter().map(|known| (known.id.to_owned(), known.hardware()));
     let hardware: BTreeMap<String, HardwareFile> = hardware.collect();
     let site = Site::new(&empty.instance.cluster, &hardware, scenario.latency_s.clone());

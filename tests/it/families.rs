@@ -72,3 +72,24 @@ fn a_bad_scenario_is_named_with_file_and_place() {
     place.rats("build s.toml -o out.json").fails_with("error [B05] s.toml: jobs[0].profiles[0]: there is no profile ");
     assert!(!place.path("out.json").exists());
 }
+
+#[test]
+fn gpu_types_come_from_files_of_the_catalogue() {
+    let place = Place::with_plans(&[]);
+    let scenario = shipped("demo/v100-jobs.toml")
+        .replace("gpu_types = [{ id = \"v100\", idle_w = 50, memory_mib = 32768 }]", "gpu_types = []")
+        .replace("[hardware.v100]", "[gpu_files]\nv100 = \"v100.json\"\n\n[hardware.v100]");
+    place.write("v100.json", &shipped("gpus/v100.json"));
+    place.write("s.toml", &scenario);
+    let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("instances/profiles");
+    let words = format!("build s.toml --profiles {} -o i.json", profiles.display());
+    let done = place.rats(&words);
+    assert_eq!(done.exit, 0, "{}", done.stderr);
+    let built: serde_json::Value = serde_json::from_str(&place.read("i.json")).expect("JSON");
+    let gpu: serde_json::Value = serde_json::from_str(&shipped("gpus/v100.json")).expect("JSON");
+    let kind = &built["cluster"]["gpu_types"][0];
+    assert_eq!(kind["id"], "v100");
+    assert_eq!((&kind["idle_w"], &kind["memory_mib"]), (&gpu["idle_w"]["value"], &gpu["memory_mib"]["value"]));
+    place.write("s.toml", &scenario.replace("\"v100.json\"", "\"none.json\""));
+    place.rats(&words).fails_with("error [U01] none.json");
+}

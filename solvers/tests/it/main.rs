@@ -2,5 +2,6 @@
 
 mod conformance;
 mod differential;
+mod metamorphic;
 mod support;
 mod worked_examples;

@@ -9,7 +9,7 @@ mod testbed;
 use rats_domain::problem::Problems;
 
 use super::scenario::Scenario;
-use super::{Built, Library, build};
+use super::{Built, Files, Library, build};
 use crate::generate::measured;
 
 /// Two nodes of four V100 and two jobs.
@@ -61,5 +61,5 @@ pub(super) fn built(text: &str) -> Result<Built, Problems> {
 }
 
 pub(super) fn built_from(text: &str, library: &Library) -> Result<Built, Problems> {
-    build(&Scenario::read(text)?.document, library, None)
+    build(&Scenario::read(text)?.document, library, &Files::default())
 }
