@@ -8,6 +8,8 @@ use rats_domain::codes::Code;
 use rats_domain::format::{GpuFile, PlanFile, Read, read};
 use rats_domain::instance::{Instance, ReadInstance};
 use rats_domain::problem::{Problem, Problems, Warning};
+
+use crate::best_known::BestKnown;
 use rats_domain::profile::{Profile, ReadProfile};
 
 /// The path that stands for standard input or output.
@@ -128,6 +130,16 @@ pub fn place_warnings(path: &Path, warnings: &mut [Warning]) {
     for warning in warnings {
         warning.place = format!("{}: {}", path.display(), warning.place);
     }
+}
+
+/// Reads a registry of best known values.
+///
+/// # Errors
+/// The file cannot be read or is no registry.
+pub fn read_best_known(path: &Path) -> Result<BestKnown, Problems> {
+    let line = |error: String| error.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{}.", line(error)));
+    Ok(BestKnown::parse(&read_text(path)?).map_err(wrong)?)
 }
 
 /// Reads a text file; `-` is standard input.

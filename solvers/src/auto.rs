@@ -15,13 +15,13 @@
 
 use std::time::Duration;
 
-use rats_domain::check::check_schedule;
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
 
 use crate::edf_max::EdfMax;
 use crate::greedy_energy::GreedyEnergy;
+use crate::judged::valid_objective;
 use crate::milp::Milp;
 
 /// The heuristics get at most one part in this many of the time.
@@ -67,11 +67,7 @@ fn can_prove(instance: &Instance) -> bool {
 /// The exact solver's outcome, started from the better of the incumbent and the request's own start.
 fn prove(instance: &Instance, request: &Request, control: &dyn Control, incumbent: Option<Schedule>) -> Outcome {
     let starts = [incumbent, request.warm_start.clone()].into_iter().flatten();
-    let value = |schedule: &Schedule| {
-        let plan = check_schedule(instance, schedule).ok()?.into_checked().ok()?;
-        Some(plan.evaluation().objective)
-    };
-    let starts = starts.filter_map(|schedule| value(&schedule).map(|value| (value, schedule)));
+    let starts = starts.filter_map(|schedule| Some((valid_objective(instance, &schedule)?, schedule)));
     let warm_start = starts.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, schedule)| schedule);
     Milp.solve(instance, &Request { warm_start, ..request.clone() }, control)
 }

@@ -18,7 +18,6 @@
 //! # References
 //! J. R. Jackson, "Scheduling a production line to minimize maximum tardiness", 1955.
 
-use rats_domain::check::check_schedule;
 use rats_domain::ids::{JobId, OptionId};
 use rats_domain::instance::Instance;
 use rats_domain::interval::Interval;
@@ -27,6 +26,7 @@ use rats_domain::solver::{About, Control, Outcome, Request, Solver, Stop};
 use rats_domain::units::Ticks;
 
 use crate::dispatch::{Waits, earliest, in_order};
+use crate::judged::finished;
 use crate::timetable::Timetable;
 
 /// Earliest deadline first with requested options.
@@ -74,15 +74,9 @@ impl Solver for EdfMax {
     }
 
     fn solve(&self, instance: &Instance, _request: &Request, control: &dyn Control) -> Outcome {
-        let schedule = match schedule(instance, control) {
-            Ok(schedule) => schedule,
-            Err(stop) => return Outcome::Unknown { bound: None, stop },
-        };
-        match check_schedule(instance, &schedule) {
-            Ok(report) if report.violations.is_empty() => {
-                Outcome::Feasible { schedule, bound: None, stop: Stop::Finished }
-            }
-            _ => Outcome::Unknown { bound: None, stop: Stop::Finished },
+        match schedule(instance, control) {
+            Ok(schedule) => finished(instance, schedule),
+            Err(stop) => Outcome::Unknown { bound: None, stop },
         }
     }
 }

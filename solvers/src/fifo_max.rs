@@ -17,14 +17,14 @@
 //! # Limits
 //! A job is placed even if a fixed job that waits for it starts earlier (V5 is then broken by any placement).
 
-use rats_domain::check::check_schedule;
 use rats_domain::instance::Instance;
 use rats_domain::interval::Interval;
 use rats_domain::schedule::Schedule;
-use rats_domain::solver::{About, Control, Outcome, Request, Solver, Stop};
+use rats_domain::solver::{About, Control, Outcome, Request, Solver};
 use rats_domain::units::Ticks;
 
 use crate::dispatch::{Waits, earliest, in_order};
+use crate::judged::finished;
 use crate::timetable::Timetable;
 
 /// First in, first out with requested options.
@@ -59,18 +59,13 @@ impl Solver for FifoMax {
     }
 
     fn solve(&self, instance: &Instance, _request: &Request, _control: &dyn Control) -> Outcome {
-        let schedule = schedule(instance);
-        match check_schedule(instance, &schedule) {
-            Ok(report) if report.violations.is_empty() => {
-                Outcome::Feasible { schedule, bound: None, stop: Stop::Finished }
-            }
-            _ => Outcome::Unknown { bound: None, stop: Stop::Finished },
-        }
+        finished(instance, schedule(instance))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rats_domain::check::check_schedule;
     use rats_domain::codes::Code;
     use rats_domain::ids::JobId;
     use rats_domain::schedule::Placement;

@@ -17,7 +17,6 @@
 //! # Limits
 //! Jobs that are placed move only to make room. No stated powered intervals.
 
-use rats_domain::check::check_schedule;
 use rats_domain::ids::{JobId, Table};
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
@@ -27,6 +26,7 @@ use rats_domain::units::{Millijoules, Ticks};
 use crate::dispatch::{Waits, in_order};
 use crate::edf_max;
 use crate::insertion::{Insertion, Measure};
+use crate::judged::valid_objective;
 use crate::random::Random;
 use crate::timetable::Timetable;
 
@@ -107,9 +107,8 @@ fn search(instance: &Instance, request: &Request, control: &dyn Control, incumbe
 impl Incumbent {
     /// Keeps a schedule if it is valid and better.
     fn offer(&mut self, instance: &Instance, schedule: Schedule, control: &dyn Control) {
-        let Ok(report) = check_schedule(instance, &schedule) else { return };
-        let Some(objective) = report.evaluation.as_ref().map(|evaluation| evaluation.objective) else { return };
-        if report.is_valid() && self.best.as_ref().is_none_or(|(best, _)| objective < *best) {
+        let Some(objective) = valid_objective(instance, &schedule) else { return };
+        if self.best.as_ref().is_none_or(|(best, _)| objective < *best) {
             self.best = Some((objective, schedule));
             control.progress(Progress { incumbent: Some(objective), bound: None });
         }

@@ -14,6 +14,7 @@ pub mod exhaustive;
 pub mod fifo_max;
 pub mod greedy_energy;
 pub mod insertion;
+mod judged;
 pub mod left_shift;
 #[cfg(feature = "highs")]
 pub mod milp;

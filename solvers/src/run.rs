@@ -7,6 +7,7 @@ use rats_domain::schedule::Schedule;
 use rats_domain::solver::{Control, Outcome, Progress, Request, Solver, Stop};
 
 use crate::bounds;
+use crate::judged::valid_objective;
 use crate::left_shift::left_shift;
 use crate::plain_power::plain_power;
 
@@ -134,7 +135,7 @@ fn with_plan(
 
 /// The schedule, or the start that was given if that is better: no method may lose what it was handed.
 fn better_of(instance: &Instance, schedule: Schedule, start: Option<&Schedule>) -> Schedule {
-    let value = |schedule: &Schedule| checked(instance, schedule).ok().map(|plan| plan.evaluation().objective);
+    let value = |schedule: &Schedule| valid_objective(instance, schedule);
     match start {
         Some(start) if value(start).is_some_and(|start| value(&schedule).is_none_or(|found| start < found)) => {
             start.clone()

@@ -97,7 +97,8 @@ fn spare_option(base: &InstanceFile) -> Option<rats_domain::format::OptionFile> 
     })
 }
 
-fn bare(id: String, options: Vec<rats_domain::format::OptionFile>) -> JobFile {
+/// A job that asks for nothing but one of its options.
+pub(crate) fn bare(id: String, options: Vec<rats_domain::format::OptionFile>) -> JobFile {
     JobFile {
         id,
         release: 0,

@@ -27,6 +27,7 @@ use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems, Warning};
 
 pub use choice::{Choice, Needs};
+pub(crate) use jobs::bare;
 pub use options::Library;
 
 use self::options::Enumerator;

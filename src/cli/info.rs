@@ -187,15 +187,7 @@ fn jobs(instance: &Instance) -> JobsPart {
 }
 
 fn objective(instance: &Instance) -> BTreeMap<&'static str, f64> {
-    let objective = &instance.objective;
-    let weights = [
-        ("energy", objective.energy),
-        ("cost", objective.cost),
-        ("makespan", objective.makespan),
-        ("completion", objective.completion),
-        ("tardiness", objective.tardiness),
-    ];
-    weights.into_iter().filter(|&(_, weight)| weight > 0.0).collect()
+    instance.objective.named().into_iter().filter(|&(_, weight)| weight > 0.0).collect()
 }
 
 /// Mean over all jobs of log2 of the pairs of usable option and start that release, deadline and horizon leave; a job

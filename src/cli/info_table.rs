@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use rats_domain::codes::Code;
 use rats_domain::format::PowerMode;
 use rats_domain::instance::Instance;
-use rats_domain::problem::{Problem, Problems};
+use rats_domain::problem::Problems;
 use rats_domain::solver::{Request, Unlimited};
 use rats_domain::units::Ticks;
 use rats_solvers::greedy_energy::GreedyEnergy;
@@ -15,7 +14,7 @@ use super::args::InfoArgs;
 use super::info::flexibility;
 use crate::best_known::BestKnown;
 use crate::generate::promises;
-use crate::io::read_text;
+use crate::io::read_best_known;
 use crate::report::{number, percent};
 
 const HEAD: [&str; 12] = [
@@ -34,7 +33,7 @@ const HEAD: [&str; 12] = [
 ];
 
 pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
-    let known = args.best_known.as_deref().map(best_known).transpose()?;
+    let known = args.best_known.as_deref().map(read_best_known).transpose()?;
     let mut head: Vec<String> = HEAD.map(str::to_owned).to_vec();
     if known.is_some() {
         head.push("best known".to_owned());
@@ -50,11 +49,6 @@ pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
         text.push_str(&row(&cells));
     }
     Ok(Answer::done(text))
-}
-
-fn best_known(path: &Path) -> Result<BestKnown, Problems> {
-    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{error}."));
-    Ok(BestKnown::parse(&read_text(path)?).map_err(wrong)?)
 }
 
 fn row(cells: &[String]) -> String {
@@ -123,16 +117,8 @@ fn features(instance: &Instance) -> Vec<String> {
 }
 
 fn objective(instance: &Instance) -> String {
-    let objective = &instance.objective;
-    let weights = [
-        ("energy", objective.energy),
-        ("cost", objective.cost),
-        ("makespan", objective.makespan),
-        ("completion", objective.completion),
-        ("tardiness", objective.tardiness),
-    ];
     let term = |(name, weight): (&str, f64)| (weight > 0.0).then(|| format!("{} {name}", number(weight)));
-    weights.into_iter().filter_map(term).collect::<Vec<_>>().join(" + ")
+    instance.objective.named().into_iter().filter_map(term).collect::<Vec<_>>().join(" + ")
 }
 
 /// The rules that the baseline breaks and how often.

@@ -14,7 +14,7 @@ use super::Answer;
 use super::args::RecordArgs;
 use crate::best_known::{BestKnown, Change, Entry};
 use crate::control::{Display, RunControl, catch_interrupts};
-use crate::io::{can_write, keep_apart, read_text, standard_once, write_or_rescue};
+use crate::io::{can_write, keep_apart, read_best_known, standard_once, write_or_rescue};
 use crate::report::{count, printable};
 
 pub(super) fn run_command(args: &RecordArgs) -> Result<Answer, Problems> {
@@ -69,10 +69,7 @@ fn read_registry(path: &Path) -> Result<BestKnown, Problems> {
     if !path.exists() {
         return Ok(BestKnown::default());
     }
-    let text = read_text(path)?;
-    let line = |error: String| error.split_whitespace().collect::<Vec<_>>().join(" ");
-    let wrong = |error: String| Problem::new(Code::R04, path.display().to_string(), format!("{}.", line(error)));
-    Ok(BestKnown::parse(&text).map_err(wrong)?)
+    read_best_known(path)
 }
 
 fn record(

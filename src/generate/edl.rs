@@ -37,6 +37,8 @@ use rats_domain::units::Milliwatts;
 use rats_solvers::fifo_max;
 use rats_solvers::random::Random;
 
+use crate::build::bare;
+
 use super::{Family, Generated, Wanted, name, promises};
 use crate::build::physics::{Frame, GangStep, Length, outcome};
 use crate::build::prune::{Pruning, kept};
@@ -155,20 +157,10 @@ fn job(random: &mut Random, id: String, release: i64, urgency: (f64, f64)) -> Jo
         choices.iter().zip(stays).filter(|(_, stays)| *stays).map(|(c, _)| c.to_file()).collect();
     let deadline = (task.seconds(1.0, 1.0) / task.urgency / TICK_S as f64).floor();
     JobFile {
-        id,
         release,
         // What rounds up to one tick more must still fit.
         deadline: Some(release + crate::build::physics::whole(deadline).max(options[0].ticks)),
-        due: None,
-        weight: Decimal::from(1),
-        after: Vec::new(),
-        options,
-        requested: 0,
-        fixed: None,
-        user: None,
-        workload: None,
-        command: None,
-        physics: None,
+        ..bare(id, options)
     }
 }
 

@@ -44,6 +44,17 @@ impl Objective {
             + weighted(self.tardiness, terms.tardiness * tick_s)
     }
 
+    /// Every term's weight with the term's name in files.
+    pub fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("energy", self.energy),
+            ("cost", self.cost),
+            ("makespan", self.makespan),
+            ("completion", self.completion),
+            ("tardiness", self.tardiness),
+        ]
+    }
+
     /// Whether energy or its price counts.
     pub fn prices_energy(&self) -> bool {
         self.energy > 0.0 || self.cost > 0.0

@@ -186,6 +186,14 @@ impl Topology {
         self.gpu_domains.len()
     }
 
+    /// The widest domains that are not wider than `rank`; they share no GPU and hold every gang of that span.
+    pub fn widest_within(&self, rank: Rank) -> impl Iterator<Item = &Domain> + '_ {
+        let is_widest = move |domain: &&Domain| {
+            domain.rank <= rank && domain.parent.is_none_or(|parent| self.domains[parent].rank > rank)
+        };
+        self.domains.values().filter(is_widest)
+    }
+
     /// The domains directly below.
     pub fn children(&self, id: DomainId) -> impl Iterator<Item = DomainId> + '_ {
         self.graph.neighbors_directed(NodeIndex::new(id.position()), Direction::Incoming).map(|v| self.graph[v])

@@ -111,12 +111,8 @@ fn combinations(items: &[GpuId], size: usize) -> Vec<Vec<GpuId>> {
 /// The number of GPU sets within the widest domains that the span allows; an upper bound that needs no listing.
 fn sets_within_spans(instance: &Instance, option: &JobOption) -> f64 {
     let topology = &instance.cluster.topology;
-    let widest = topology.domains().iter().filter(|(_, domain)| {
-        let above = domain.parent.map(|parent| topology.domain(parent).rank);
-        domain.rank <= option.span && above.is_none_or(|rank| rank > option.span)
-    });
     let of_type = |gpus: &[GpuId]| gpus.iter().filter(|&&gpu| instance.cluster.type_of(gpu) == option.gpu_type).count();
-    widest.map(|(_, domain)| choose(of_type(&domain.gpus), option.gpus.0 as usize)).sum()
+    topology.widest_within(option.span).map(|domain| choose(of_type(&domain.gpus), option.gpus.0 as usize)).sum()
 }
 
 fn choose(n: usize, k: usize) -> f64 {

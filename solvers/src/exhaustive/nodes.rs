@@ -25,7 +25,7 @@ pub(super) fn must_enumerate(instance: &Instance) -> bool {
         return false;
     }
     let delays = sleepers.any(|node| node.wake_ticks > Ticks::ZERO || node.on_at_start);
-    delays || (instance.objective.cost > 0.0) || has_caps(instance)
+    delays || (instance.objective.cost > 0.0) || cluster.has_power_caps()
 }
 
 /// Whether the powered ticks of different nodes must be chosen together.
@@ -49,13 +49,6 @@ pub(super) fn coupled_choices(instance: &Instance) -> f64 {
     } else {
         per_node
     }
-}
-
-fn has_caps(instance: &Instance) -> bool {
-    let cluster = &instance.cluster;
-    cluster.power_cap.is_some()
-        || cluster.switches.values().any(|switch| switch.power_cap.is_some())
-        || cluster.nodes.values().any(|node| node.power_cap.is_some())
 }
 
 /// Every valid set of powered ticks that covers the busy ones.

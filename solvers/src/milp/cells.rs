@@ -64,16 +64,11 @@ impl Pattern {
 
 /// All patterns of an option that satisfy V2 and V3; `None` if there are more than `limit`.
 pub(super) fn patterns(instance: &Instance, cells: &[Cell], option: &JobOption, limit: usize) -> Option<Vec<Pattern>> {
-    let topology = &instance.cluster.topology;
     let mut patterns = Vec::new();
     if !instance.cluster.memory_fits(option) {
         return Some(patterns);
     }
-    let widest = topology.domains().iter().filter(|(_, domain)| {
-        let above = domain.parent.map(|parent| topology.domain(parent).rank);
-        domain.rank <= option.span && above.is_none_or(|rank| rank > option.span)
-    });
-    for (_, domain) in widest {
+    for domain in instance.cluster.topology.widest_within(option.span) {
         let inside = cells.iter().enumerate().filter(|(_, cell)| {
             instance.cluster.nodes[cell.node].gpu_type == option.gpu_type && domain.gpus.contains(&cell.gpus[0])
         });

@@ -35,7 +35,6 @@ mod rows;
 mod watch;
 pub mod write;
 
-use rats_domain::check::check_schedule;
 use rats_domain::instance::Instance;
 use rats_domain::objective::gap;
 use rats_domain::schedule::Schedule;
@@ -44,6 +43,7 @@ use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, St
 use self::backend::{Answer, Asked, Verdict};
 use self::build::{Build, Built};
 pub use self::linear::{Column, ColumnId, Program, Row, Sense};
+use crate::judged::valid_objective;
 
 /// Most start columns of a program.
 pub const COLUMN_LIMIT: usize = 400_000;
@@ -156,9 +156,7 @@ impl Search<'_> {
 
     /// Takes a schedule if the checker does; `false` if it breaks a rule.
     fn offer(&mut self, schedule: Schedule) -> bool {
-        let checked = check_schedule(self.instance, &schedule).ok().and_then(|report| report.into_checked().ok());
-        let Some(checked) = checked else { return false };
-        let objective = checked.evaluation().objective;
+        let Some(objective) = valid_objective(self.instance, &schedule) else { return false };
         if self.best.as_ref().is_none_or(|(best, _)| objective < *best) {
             self.best = Some((objective, schedule));
             self.control.progress(Progress { incumbent: Some(objective), bound: None });

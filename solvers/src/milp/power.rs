@@ -69,15 +69,8 @@ fn fixed(instance: &Instance) -> impl Iterator<Item = (JobId, &Placement, Interv
     jobs.map(move |(id, fixed)| (id, fixed, from_zero(fixed.interval(instance, id))))
 }
 
-fn has_caps(instance: &Instance) -> bool {
-    let cluster = &instance.cluster;
-    cluster.power_cap.is_some()
-        || cluster.nodes.values().any(|node| node.power_cap.is_some())
-        || cluster.switches.values().any(|switch| switch.power_cap.is_some())
-}
-
 fn energy_matters(instance: &Instance) -> bool {
-    instance.objective.prices_energy() || instance.energy_budget.is_some() || has_caps(instance)
+    instance.objective.prices_energy() || instance.energy_budget.is_some() || instance.cluster.has_power_caps()
 }
 
 /// Adds the columns.

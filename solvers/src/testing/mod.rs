@@ -66,9 +66,7 @@ pub fn leaves(instance: &Instance) -> f64 {
     };
     let open = instance.jobs.iter().filter(|(_, job)| job.fixed.is_none());
     let schedules: f64 = open.map(|(job, _)| placements(job).max(1.0)).product();
-    let capped = cluster.power_cap.is_some()
-        || cluster.nodes.values().any(|node| node.power_cap.is_some())
-        || cluster.switches.values().any(|switch| switch.power_cap.is_some());
+    let capped = cluster.has_power_caps();
     let open_power = cluster.nodes.values().filter(|node| {
         let unusual = node.wake_ticks > Ticks::ZERO || node.on_at_start;
         node.power == PowerMode::Sleep && (unusual || capped || instance.tariff.is_some())

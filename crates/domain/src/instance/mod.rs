@@ -268,6 +268,13 @@ impl Cluster {
         (first..first + gpus.0 as usize).map(GpuId::from_position)
     }
 
+    /// Whether any place has a power cap.
+    pub fn has_power_caps(&self) -> bool {
+        self.power_cap.is_some()
+            || self.switches.values().any(|switch| switch.power_cap.is_some())
+            || self.nodes.values().any(|node| node.power_cap.is_some())
+    }
+
     /// The kind of a GPU.
     pub fn type_of(&self, gpu: GpuId) -> GpuTypeId {
         self.nodes[self.gpus[gpu].node].gpu_type

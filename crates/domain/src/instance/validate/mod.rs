@@ -84,8 +84,7 @@ fn objective(collector: &mut Collector, terms: &[TermFile], has_tariff: bool) ->
             collector.problem(Code::I13, format!("{place}.term"), "`cost` needs a tariff.");
         }
     }
-    let Objective { energy, cost, makespan, completion, tardiness } = objective;
-    if [energy, cost, makespan, completion, tardiness].iter().all(|&weight| weight == 0.0) {
+    if objective.named().iter().all(|&(_, weight)| weight == 0.0) {
         collector.problem(Code::I13, "objective", "at least one weight must be above 0.");
     }
     objective
