@@ -5,6 +5,8 @@
 //! schedule with the checker of `rats_domain` and reports only what the checker confirms.
 
 #[cfg(feature = "highs")]
+pub mod aggregate;
+#[cfg(feature = "highs")]
 pub mod auto;
 pub mod bounds;
 mod demand;
@@ -22,9 +24,11 @@ pub mod places;
 mod plain_power;
 pub mod random;
 pub mod registry;
+mod relaxation;
 mod run;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timetable;
+mod windows;
 
 pub use run::{PROOF_GAP, Solved, SolverFault, Status, run};

@@ -6,7 +6,7 @@ use rats_domain::instance::{Instance, JobOption, Node};
 use rats_domain::interval::Interval;
 use rats_domain::units::{Millijoules, Milliwatts, Ticks};
 
-use super::windows::Windows;
+use crate::windows::Windows;
 
 /// Parts of the always-on nodes' power that are charged to GPU-ticks, in quarters; the rest to the makespan.
 const QUARTERS: [i128; 5] = [0, 1, 2, 3, 4];
@@ -90,7 +90,7 @@ impl Share {
 }
 
 /// Power of a gang beyond that of its GPUs at idle.
-pub(super) fn beyond_idle(instance: &Instance, option: &JobOption) -> Milliwatts {
+pub(crate) fn beyond_idle(instance: &Instance, option: &JobOption) -> Milliwatts {
     option.power - instance.cluster.gpu_types[option.gpu_type].idle.times(option.gpus)
 }
 

@@ -22,7 +22,6 @@
 mod energy;
 pub mod lagrange;
 mod price;
-mod windows;
 
 use rats_domain::check::check_schedule;
 use rats_domain::codes::Code;
@@ -31,7 +30,8 @@ use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
 use rats_domain::units::Ticks;
 
-use self::windows::Windows;
+pub(crate) use self::energy::beyond_idle;
+use crate::windows::Windows;
 
 /// What rounding of sums of doubles may have added, relative.
 const ROUNDING: f64 = 1e-12;

@@ -10,7 +10,7 @@ use rats_domain::steps::Steps;
 use rats_domain::units::{MicrosPerKwh, Millijoules, Milliwatts, Ticks};
 
 use super::energy::beyond_idle;
-use super::windows::Windows;
+use crate::windows::Windows;
 
 /// Least cost of any plan, in the tariff's unit.
 pub(super) fn bound(instance: &Instance, windows: &Windows<'_>) -> f64 {

@@ -30,17 +30,19 @@ const PROBING_LIMIT: usize = 100_000;
 const NO_PROBING: i32 = 1 << 15 | 1 << 16 | 1 << 20;
 
 /// What is asked beside the program.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     pub presolve: bool,
     pub threads: usize,
     pub gap: f64,
     /// A complete feasible assignment.
     pub start: Option<Vec<f64>>,
+    /// Objective of the instance above which nothing is looked for; the verdict is then `Infeasible` if all is above.
+    pub cutoff: Option<f64>,
 }
 
 /// What became of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Optimal,
     Infeasible,
     Stopped(Stop),
@@ -48,14 +50,14 @@ pub(super) enum Verdict {
 
 /// What `HiGHS` says; values and bound are in the program's terms.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub verdict: Verdict,
     pub values: Option<Vec<f64>>,
     pub bound: Option<f64>,
 }
 
 /// Solves a program.
-pub(super) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> Answer {
+pub(crate) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> Answer {
     let at_once = |verdict, values, bound| Answer { verdict, values, bound };
     if program.rows.iter().any(|row| row.terms.is_empty()) {
         return at_once(Verdict::Infeasible, None, None);
@@ -74,6 +76,7 @@ pub(super) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> 
         threads: asked.threads,
         gap: asked.gap,
         start: asked.start.clone(),
+        cutoff: asked.cutoff.map(|value| (value - program.constant) / program.scale),
         limit: control.remaining(),
         files: watch.as_ref().map(|watch| (watch.log(), watch.solutions())),
     };
@@ -119,6 +122,7 @@ struct Job {
     threads: usize,
     gap: f64,
     start: Option<Vec<f64>>,
+    cutoff: Option<f64>,
     limit: Option<Duration>,
     /// Log and improving solutions.
     files: Option<(PathBuf, PathBuf)>,
@@ -150,6 +154,9 @@ impl Job {
         if let Some(limit) = self.limit {
             model.try_set_option("time_limit", limit.as_secs_f64()).ok()?;
         }
+        if let Some(cutoff) = self.cutoff {
+            model.try_set_option("objective_bound", cutoff).ok()?;
+        }
         if let Some(start) = &self.start {
             // A start that HiGHS does not take only costs speed.
             let _ = model.try_set_solution(Some(start), None, None, None);
@@ -160,6 +167,7 @@ impl Job {
         let verdict = match solved.status() {
             HighsModelStatus::Optimal => Verdict::Optimal,
             HighsModelStatus::Infeasible => Verdict::Infeasible,
+            HighsModelStatus::ObjectiveBound if self.cutoff.is_some() => Verdict::Infeasible,
             HighsModelStatus::ReachedTimeLimit => Verdict::Stopped(Stop::Deadline),
             _ => Verdict::Stopped(Stop::Stalled),
         };

@@ -40,9 +40,10 @@ use rats_domain::objective::gap;
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
 
-use self::backend::{Answer, Asked, Verdict};
+pub(crate) use self::backend::{Answer, Asked, Verdict, solve as solve_program};
 use self::build::{Build, Built};
 pub use self::linear::{Column, ColumnId, Program, Row, Sense};
+pub(crate) use self::precision::bound as proved_bound;
 use crate::judged::valid_objective;
 
 /// Most start columns of a program.
@@ -145,7 +146,7 @@ impl Search<'_> {
     fn asked(&self, presolve: bool) -> Asked {
         let incumbent = self.best.as_ref().filter(|_| self.starts_warm);
         let start = incumbent.and_then(|(_, schedule)| extract::start(self.instance, &self.built, schedule));
-        Asked { presolve, threads: self.request.threads, gap: self.request.gap, start }
+        Asked { presolve, threads: self.request.threads, gap: self.request.gap, start, cutoff: None }
     }
 
     /// Whether the incumbent is within the asked gap of the bound.

@@ -16,7 +16,7 @@ use super::linear::Program;
 const ERROR: f64 = 1e-7;
 
 /// The lower bound on the instance's objective that an answer proves.
-pub(super) fn bound(instance: &Instance, program: &Program, answer: &Answer) -> Option<f64> {
+pub(crate) fn bound(instance: &Instance, program: &Program, answer: &Answer) -> Option<f64> {
     let raw = program.objective(answer.bound?);
     let magnitude = program.columns.iter().map(|column| column.cost.abs()).fold(raw.abs(), f64::max);
     match grid(instance) {

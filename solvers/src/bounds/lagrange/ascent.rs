@@ -2,8 +2,8 @@
 //!
 //! F. Barahona, R. Anbil, "The volume algorithm: producing primal solutions with a subgradient method", 2000.
 
-use super::model::Relaxation;
 use super::value::{Choice, Multipliers, Sample};
+use crate::relaxation::Relaxation;
 
 /// Where an ascent stands.
 #[derive(Clone, Debug)]

@@ -31,13 +31,10 @@
 //! N. Christofides, R. Alvarez-Valdes, J. M. Tamarit, "Project scheduling with resource constraints", 1987.
 
 mod ascent;
-mod model;
-mod nodes;
 mod reduced;
-mod rows;
 #[cfg(test)]
 mod tests;
 mod value;
 
+pub use crate::relaxation::Relaxation;
 pub use ascent::Ascent;
-pub use model::Relaxation;

@@ -4,8 +4,8 @@ use rats_domain::ids::{JobId, OptionId};
 use rats_domain::units::Ticks;
 
 use super::ascent::Ascent;
-use super::model::RelaxedJob;
 use super::value::ByEnd;
+use crate::relaxation::RelaxedJob;
 
 /// Relative margin by which a choice must be worse than the plan that is known: rounding may not decide.
 const MARGIN: f64 = 1e-9;

@@ -1,7 +1,6 @@
 //! The value of the relaxation for given multipliers, and where it could rise.
 
-use super::model::{Relaxation, RelaxedJob, RelaxedOption};
-use super::nodes::NodePlan;
+use crate::relaxation::{NodeClass, NodePlan, Relaxation, RelaxedJob, RelaxedOption};
 
 /// What rounding may have added to a value, relative to the sum of the magnitudes of its parts.
 const ROUNDING: f64 = 1e-11;
@@ -187,7 +186,7 @@ impl Relaxation {
     }
 
     /// Cost of one powered node of a class by tick, less the price of what it supplies.
-    fn powered_costs(&self, class: &super::nodes::NodeClass, multipliers: &[f64], prices: &Prices) -> Vec<f64> {
+    fn powered_costs(&self, class: &NodeClass, multipliers: &[f64], prices: &Prices) -> Vec<f64> {
         let mut costs: Vec<f64> = prices.tick.iter().map(|price| class.idle * price).collect();
         for (row, supply) in &class.supplies {
             let row = &multipliers[row * self.horizon..(row + 1) * self.horizon];

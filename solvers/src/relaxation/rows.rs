@@ -5,11 +5,11 @@ use rats_domain::instance::{Instance, JobOption};
 use rats_domain::topology::DomainKind;
 use rats_domain::units::Ticks;
 
-use super::super::energy::beyond_idle;
+use crate::bounds::beyond_idle;
 
 /// What a row counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// GPUs of a type; every powered node supplies those that are available (V6, V12).
     Gpus(GpuTypeId),
     /// A resource of all nodes of a type (V7).
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 
 /// A capacity in every tick.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub kind: Kind,
     /// What is there whatever is powered, by tick, in the row's unit.
     pub constant: Vec<f64>,
@@ -39,7 +39,7 @@ pub(super) struct Row {
 }
 
 /// All rows that can bind.
-pub(super) fn rows(instance: &Instance, horizon: usize) -> Vec<Row> {
+pub(crate) fn rows(instance: &Instance, horizon: usize) -> Vec<Row> {
     let cluster = &instance.cluster;
     let mut kinds: Vec<Kind> = cluster.gpu_types.ids().map(Kind::Gpus).collect();
     let storage = cluster.storage.map(|storage| storage.0 as f64);

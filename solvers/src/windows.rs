@@ -5,7 +5,7 @@ use rats_domain::instance::{Instance, JobOption};
 use rats_domain::units::Ticks;
 
 /// Earliest starts and ends of all jobs.
-pub(super) struct Windows<'a> {
+pub(crate) struct Windows<'a> {
     instance: &'a Instance,
     pub earliest_start: Table<JobId, Ticks>,
     earliest_end: Table<JobId, Ticks>,

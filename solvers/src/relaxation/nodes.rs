@@ -9,7 +9,7 @@ use super::rows::Row;
 
 /// Nodes that differ in nothing that the relaxed model sees.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct NodeClass {
+pub(crate) struct NodeClass {
     /// How many there are.
     pub count: f64,
     /// Power of one that runs nothing, W.
@@ -29,7 +29,7 @@ pub(super) struct NodeClass {
 
 /// The least cost of one node and when it is powered for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NodePlan {
+pub(crate) struct NodePlan {
     pub cost: f64,
     /// Powered intervals, latest first.
     pub powered: Vec<(usize, usize)>,
@@ -38,7 +38,7 @@ pub(super) struct NodePlan {
 }
 
 /// All nodes by class.
-pub(super) fn node_classes(instance: &Instance, horizon: usize, rows: &[Row]) -> Vec<NodeClass> {
+pub(crate) fn node_classes(instance: &Instance, horizon: usize, rows: &[Row]) -> Vec<NodeClass> {
     let mut classes: Vec<NodeClass> = Vec::new();
     for id in instance.cluster.nodes.ids() {
         let class = class_of(instance, id, horizon, rows);

@@ -1,14 +1,24 @@
-//! The relaxed model in floating point: rows, what options use of them, and what nodes supply.
+//! The model with its nodes counted by class: rows that jobs share by tick, and what powered nodes supply to them.
+//!
+//! Two methods stand on it: the Lagrangian bound (`bounds::lagrange`) and the integer program of `aggregate`. Every plan
+//! of the instance is a solution of the relaxed model at the same objective; not the other way round, since a gang may
+//! fit the sum of all nodes but no single one.
+
+mod nodes;
+mod rows;
 
 use rats_domain::format::PowerMode;
 use rats_domain::ids::{Id, JobId, OptionId};
 use rats_domain::instance::{Instance, JobOption};
 use rats_domain::units::{MicrosPerKwh, Millijoules, Ticks};
 
-use super::super::energy::beyond_idle;
-use super::super::windows::Windows;
-use super::nodes::{NodeClass, node_classes};
-use super::rows::{Row, rows};
+pub(crate) use self::nodes::{NodeClass, NodePlan};
+pub(crate) use self::rows::Row;
+use crate::bounds::beyond_idle;
+use crate::windows::Windows;
+
+use self::nodes::node_classes;
+use self::rows::rows;
 
 /// Watt-seconds in a kilowatt-hour.
 const JOULES_PER_KWH: f64 = 3.6e6;
@@ -17,30 +27,30 @@ const JOULES_PER_KWH: f64 = 3.6e6;
 #[derive(Clone, Debug)]
 pub struct Relaxation {
     /// Ticks that it looks at: no job ends later.
-    pub(super) horizon: usize,
-    pub(super) tick_s: f64,
+    pub(crate) horizon: usize,
+    pub(crate) tick_s: f64,
     /// Objective per W held for the tick, by tick.
-    pub(super) price: Vec<f64>,
+    pub(crate) price: Vec<f64>,
     /// Objective per J of a wake-up, by tick.
-    pub(super) wake_price: Vec<f64>,
+    pub(crate) wake_price: Vec<f64>,
     /// Objective per tick of makespan.
-    pub(super) makespan_price: f64,
+    pub(crate) makespan_price: f64,
     /// Limit on the total energy, J.
-    pub(super) budget: Option<f64>,
-    pub(super) rows: Vec<Row>,
-    pub(super) jobs: Vec<RelaxedJob>,
+    pub(crate) budget: Option<f64>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) jobs: Vec<RelaxedJob>,
     /// Pairs of positions in `jobs`: the second waits for the first.
-    pub(super) pairs: Vec<(usize, usize)>,
-    pub(super) classes: Vec<NodeClass>,
+    pub(crate) pairs: Vec<(usize, usize)>,
+    pub(crate) classes: Vec<NodeClass>,
     /// Least makespan that any plan can have.
-    pub(super) least_makespan: usize,
+    pub(crate) least_makespan: usize,
     /// Whether anything depends on the makespan.
-    pub(super) coupled: bool,
+    pub(crate) coupled: bool,
 }
 
 /// A job with all that it may do.
 #[derive(Clone, Debug)]
-pub(super) struct RelaxedJob {
+pub(crate) struct RelaxedJob {
     pub id: JobId,
     pub is_fixed: bool,
     pub options: Vec<RelaxedOption>,
@@ -56,7 +66,7 @@ pub(super) struct RelaxedJob {
 
 /// An option with the starts that its job's window leaves.
 #[derive(Clone, Debug)]
-pub(super) struct RelaxedOption {
+pub(crate) struct RelaxedOption {
     pub id: OptionId,
     pub ticks: usize,
     /// Power beyond that of idle GPUs, W.
@@ -74,11 +84,11 @@ const CANDIDATE_LIMIT: usize = 400_000_000;
 impl Relaxation {
     /// The relaxed model; `None` if its horizon is too long to look at tick by tick.
     pub fn new(instance: &Instance) -> Option<Self> {
-        Self::within(instance, instance.horizon)
+        Self::between(instance, Ticks::ZERO, instance.horizon)
     }
 
-    /// The relaxed model of plans whose makespan is at most `latest`.
-    pub fn within(instance: &Instance, latest: Ticks) -> Option<Self> {
+    /// The relaxed model of plans with a makespan from `least` to `latest`.
+    pub fn between(instance: &Instance, least: Ticks, latest: Ticks) -> Option<Self> {
         let horizon = usize::try_from(latest.min(instance.horizon).0).ok()?;
         let options: usize = instance.jobs.values().map(|job| job.options.len()).sum();
         if horizon.checked_mul(options + instance.cluster.nodes.len() + 1)? > CANDIDATE_LIMIT {
@@ -123,7 +133,7 @@ impl Relaxation {
             jobs,
             pairs,
             classes,
-            least_makespan: usize::try_from(windows.makespan().0).unwrap_or(0).min(horizon),
+            least_makespan: usize::try_from(windows.makespan().max(least).0).unwrap_or(0).min(horizon),
             coupled: makespan_price > 0.0 || (awake && (priced || capped)),
         })
     }
@@ -134,8 +144,14 @@ impl Relaxation {
         options.map(|option| option.last + 1 - option.first + option.ticks).sum::<usize>() + self.horizon + 1
     }
 
+    /// The number of choices of all jobs.
+    pub fn choices(&self) -> usize {
+        let options = self.jobs.iter().flat_map(|job| &job.options);
+        options.map(|option| option.last + 1 - option.first).sum()
+    }
+
     /// The number of multipliers.
-    pub(super) fn dimension(&self) -> usize {
+    pub(crate) fn dimension(&self) -> usize {
         (self.rows.len() + self.pairs.len()) * self.horizon + usize::from(self.budget.is_some())
     }
 
