@@ -7,12 +7,14 @@
 #[cfg(feature = "highs")]
 pub mod auto;
 pub mod bounds;
+pub mod cells;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;
 pub mod exhaustive;
 pub mod fifo_max;
 pub mod greedy_energy;
+pub mod grid;
 pub mod insertion;
 mod judged;
 pub mod left_shift;
