@@ -18,6 +18,7 @@ pub mod grid;
 pub mod insertion;
 mod judged;
 pub mod left_shift;
+pub mod local_search;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;

@@ -65,6 +65,16 @@ impl Grid<'_> {
         energy + paid + self.frame.jobs[job].delay(end)
     }
 
+    /// The least that an option adds at any start from `earliest` on, with no node to wake.
+    pub fn least(&self, job: usize, option: &OptionFrame, earliest: usize) -> f64 {
+        let price = self.frame.tariff.as_ref().map_or(0.0, |tariff| self.prices.cost * tariff.least);
+        if price < 0.0 || (option.energy < 0 && self.frame.tariff.is_some()) {
+            return f64::NEG_INFINITY;
+        }
+        let energy = option.energy as f64 * option.ticks as f64;
+        energy * (self.prices.energy + price) + self.frame.jobs[job].delay(earliest + option.ticks)
+    }
+
     /// Whether a capacity leaves this much throughout.
     pub(super) fn leaves(&self, row: usize, demand: i64, from: usize, to: usize) -> bool {
         let at = row * self.frame.horizon;

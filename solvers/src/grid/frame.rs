@@ -228,7 +228,7 @@ impl<'i> Frame<'i> {
     }
 
     /// The node of a cell.
-    pub(super) fn node_of(&self, cell: usize) -> usize {
+    pub fn node_of(&self, cell: usize) -> usize {
         self.cells[cell].node.position()
     }
 

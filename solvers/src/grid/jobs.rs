@@ -83,6 +83,11 @@ impl JobFrame {
         self.per_tick * end as f64 + self.per_late_tick * late as f64
     }
 
+    /// What one tick of delay adds at most.
+    pub fn weight_per_tick(&self) -> f64 {
+        self.per_tick + self.per_late_tick
+    }
+
     /// Whether its end counts in the objective.
     pub fn minds_delay(&self) -> bool {
         self.per_tick > 0.0 || self.per_late_tick > 0.0

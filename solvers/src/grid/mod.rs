@@ -78,6 +78,8 @@ pub struct Grid<'f> {
     placings: Vec<Option<Placing>>,
     /// Number of placed jobs that end at each tick.
     ends: Vec<u32>,
+    /// No job may end later, whatever its deadline.
+    limit: usize,
     makespan: usize,
     energy: i64,
     cost: f64,
@@ -113,6 +115,7 @@ impl<'f> Grid<'f> {
             limits: frame.limits.concat(),
             placings: vec![None; frame.jobs.len()],
             ends: vec![0; frame.horizon + 1],
+            limit: frame.horizon,
             makespan: frame.fixed.makespan,
             energy: frame.fixed.energy,
             cost: frame.fixed.cost,
@@ -186,6 +189,11 @@ impl<'f> Grid<'f> {
         (0..self.frame.nodes.len()).for_each(|node| self.refresh(node));
     }
 
+    /// Lets no job end later than this; jobs that do are not moved.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// The busy ticks of a node.
     pub fn busy(&self, node: usize) -> &[u64] {
         &self.busy[node * self.frame.words..(node + 1) * self.frame.words]
@@ -212,7 +220,7 @@ impl<'f> Grid<'f> {
     pub fn latest(&self, job: usize) -> usize {
         let frame = &self.frame.jobs[job];
         let starts = frame.after.iter().filter_map(|&after| self.placings[after].as_ref()).map(|placing| placing.start);
-        starts.fold(frame.deadline, usize::min)
+        starts.fold(frame.deadline.min(self.limit), usize::min)
     }
 
     /// Places a job that is not placed; its cells must have the GPUs free.

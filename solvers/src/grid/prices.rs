@@ -12,6 +12,8 @@ pub(super) struct Tariff {
     pub at: Vec<f64>,
     /// Sum of the prices of all ticks before.
     before: Vec<f64>,
+    /// The least price.
+    pub least: f64,
 }
 
 /// What one mJ and one unit of the tariff add to the value that is minimized.
@@ -23,6 +25,8 @@ pub struct Prices {
     pub(super) cost: f64,
     /// Price of energy in decisions between staying powered and sleeping: not 0 even where neither counts.
     pub(super) choice: f64,
+    /// Value of one mJ at the mean price.
+    mean: f64,
     /// For each class of nodes and tick, when to wake at best so as to be powered then; empty if always then.
     wakes: Vec<Vec<usize>>,
 }
@@ -40,12 +44,14 @@ impl Tariff {
             *sum += price;
             Some(*sum)
         }));
-        Some(Self { at, before })
+        let least = at.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(Self { at, before, least })
     }
 
-    /// Sum of the prices of the ticks `[from, to)`.
+    /// Sum of the prices of the ticks `[from, to)` below the horizon.
     pub fn sum(&self, from: usize, to: usize) -> f64 {
-        self.before[to] - self.before[from]
+        let last = self.at.len();
+        self.before[to.min(last)] - self.before[from.min(last)]
     }
 }
 
@@ -56,11 +62,17 @@ impl Prices {
         let energy = objective.energy / 1e3 + pressure;
         let cost = if frame.tariff.is_some() { objective.cost } else { 0.0 };
         let choice = if energy == 0.0 && cost == 0.0 { 1.0 } else { energy };
-        let mut prices = Self { energy, cost, choice, wakes: Vec::new() };
+        let mean = frame.tariff.as_ref().map_or(0.0, |tariff| tariff.sum(0, frame.horizon) / frame.horizon as f64);
+        let mut prices = Self { energy, cost, choice, mean: energy + cost * mean, wakes: Vec::new() };
         if let Some(tariff) = &frame.tariff {
             prices.wakes = wakes(frame, tariff, &prices);
         }
         prices
+    }
+
+    /// About what one mJ adds to the value: at the mean price.
+    pub fn per_energy(&self) -> f64 {
+        self.mean
     }
 
     /// When to wake so as to be powered at `at`, not before `earliest`.

@@ -82,35 +82,35 @@ impl Rooms {
         })
     }
 
-    /// The gang within a node at a start with room: in one island if one has room, the one with the least.
-    pub fn gang_in_node(
+    /// The gang within a node or island at a start with room: in one island if one has room, the one with the least.
+    pub fn gang_within(
         &mut self,
         grid: &Grid<'_>,
         option: &OptionFrame,
-        node: usize,
+        part: usize,
         start: usize,
         pattern: &mut Vec<(usize, u32)>,
     ) -> bool {
         let frame = grid.frame;
-        let part = frame.nodes[node].part;
         let end = start + option.ticks;
-        let room = |island: usize| -> usize {
-            frame.parts[island].cells.iter().map(|&cell| grid.free(cell, start, end)).sum()
-        };
-        let whole =
-            frame.parts[part].children.iter().copied().filter(|&island| self.hosts_all(grid, option, island, start));
+        let free = |cell: usize| u32::try_from(grid.free(cell, start, end)).unwrap_or(u32::MAX);
+        let room = |island: usize| -> u32 { frame.parts[island].cells.iter().map(|&cell| free(cell)).sum() };
+        let itself = frame.parts[part].node.is_none().then_some(part);
+        let islands = frame.parts[part].children.iter().copied().chain(itself);
+        let whole = islands.filter(|&island| self.hosts_all(grid, option, island, start));
         if let Some(island) = whole.min_by_key(|&island| room(island)) {
             pattern.clear();
             let mut left = option.gang;
             for &cell in &frame.parts[island].cells {
-                let free = u32::try_from(grid.free(cell, start, end)).unwrap_or(u32::MAX).min(left);
-                if free > 0 {
-                    pattern.push((cell, free));
-                    left -= free;
+                let count = free(cell).min(left);
+                if count > 0 {
+                    pattern.push((cell, count));
+                    left -= count;
                 }
             }
             return left == 0;
         }
+        let Some(node) = frame.parts[part].node else { return false };
         self.gang(grid, option, part, start, &[node], pattern)
     }
 

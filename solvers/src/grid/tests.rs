@@ -5,6 +5,7 @@ use rats_domain::codes::Code;
 use rats_domain::evaluate::evaluate;
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
+use rats_domain::topology::Rank;
 
 use super::*;
 use crate::cells::patterns;
@@ -139,6 +140,11 @@ fn starts_with_room_equal_those_found_by_trying_every_pattern() {
     assert!(some > 500 && none > 500, "{some} {none}");
 }
 
+/// Whether a cell lies in a domain.
+fn is_within(frame: &Frame<'_>, cell: usize, part: usize) -> bool {
+    std::iter::successors(Some(frame.island_of(cell)), |&at| frame.parts[at].parent).any(|at| at == part)
+}
+
 /// Compares the starts of an option in every node and switch; how many have room and how many have not.
 fn compare_rooms(grid: &Grid<'_>, job: usize, position: usize) -> (usize, usize) {
     let frame = grid.frame;
@@ -151,17 +157,19 @@ fn compare_rooms(grid: &Grid<'_>, job: usize, position: usize) -> (usize, usize)
     let (mut some, mut none) = (0, 0);
     for part in (0..frame.parts.len()).filter(|&part| frame.parts[part].rank <= option.span) {
         let nodes = &frame.parts[part].nodes;
-        if frame.parts[part].node.is_none() && nodes.len() == 1 && frame.parts[part].children.is_empty() {
-            continue;
-        }
         rooms.starts(grid, option, part, &mut starts);
         for start in 0..=frame.horizon.saturating_sub(option.ticks) {
             let fits = |pattern: &Vec<(usize, u32)>| {
                 let end = start + option.ticks;
                 let mut load = Load::default();
-                pattern.iter().all(|&(cell, count)| {
-                    nodes.contains(&frame.node_of(cell)) && grid.free(cell, start, end) >= count as usize
-                }) && load.of(frame, option, pattern).rows.iter().all(|&(r, demand)| grid.leaves(r, demand, start, end))
+                pattern
+                    .iter()
+                    .all(|&(cell, count)| is_within(frame, cell, part) && grid.free(cell, start, end) >= count as usize)
+                    && load
+                        .of(frame, option, pattern)
+                        .rows
+                        .iter()
+                        .all(|&(r, demand)| grid.leaves(r, demand, start, end))
             };
             let any = all.iter().any(|pattern| fits(&pattern.0));
             assert_eq!(bits::has(&starts, start), any, "{} job {job} part {part} start {start}", frame.instance.name);
@@ -170,10 +178,13 @@ fn compare_rooms(grid: &Grid<'_>, job: usize, position: usize) -> (usize, usize)
                 continue;
             }
             let found = match frame.parts[part].node {
-                Some(node) => rooms.gang_in_node(grid, option, node, start, &mut pattern),
+                Some(_) => rooms.gang_within(grid, option, part, start, &mut pattern),
+                None if frame.parts[part].rank == Rank::ISLAND => {
+                    rooms.gang_within(grid, option, part, start, &mut pattern)
+                }
                 None => rooms.gang(grid, option, part, start, nodes, &mut pattern),
             };
-            let narrower = frame.parts[part].node.is_none();
+            let narrower = frame.parts[part].rank > Rank::NODE;
             assert!(found || narrower, "{} job {job} part {part} start {start}", frame.instance.name);
             assert!(!found || fits(&pattern), "{} job {job} part {part} start {start}", frame.instance.name);
         }
