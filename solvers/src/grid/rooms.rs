@@ -9,6 +9,8 @@
 //! # Complexity
 //! Gang size x GPUs of a cell x words per cell.
 
+use rats_domain::topology::Rank;
+
 use super::frame::{Frame, OptionFrame};
 use super::load::traffic;
 use super::{Grid, bits};
@@ -165,7 +167,9 @@ impl Rooms {
         let frame = grid.frame;
         let (words, gang) = (frame.words, option.gang as usize);
         self.seen.push(part);
-        if frame.parts[part].node.is_some_and(|node| frame.nodes[node].gpu_type != option.gpu_type) {
+        let single = frame.parts[part].rank <= Rank::NODE;
+        let is_other = |&node: &usize| frame.nodes[node].gpu_type != option.gpu_type;
+        if single && frame.parts[part].nodes.first().is_some_and(is_other) {
             let at = self.add_set(words, u64::MAX);
             self.of_part[part] = Some((at, 0));
             return;

@@ -82,8 +82,10 @@ pub(super) fn anneal(walk: &mut Walk<'_>, best: &mut Best, clock: &Clockwork<'_>
         let now = cycle_of(progress);
         if now != cycle {
             cycle = now;
-            if best.objective.is_some() && !best.placings.is_empty() {
-                walk.restore(&best.placings);
+            if let Some((_, placings)) = &best.placings {
+                walk.restore(placings);
+                tighten(walk, best);
+                value = walk.value();
             }
         }
         if round % SEGMENT == 0 {
@@ -156,12 +158,13 @@ fn step(walk: &mut Walk<'_>, ruin: Ruin, order: Order, undo: &mut Undo) {
         let job = walk.bank[walk.random.below(walk.bank.len())];
         undo.note(job, None);
         eject(walk, job, 12, undo);
-        let taste = Taste { blink: 2, ..walk.taste };
+        let scarce = [0.0, 0.05, 0.2, 0.6][walk.random.below(4)];
+        let taste = Taste { blink: 2, work: walk.taste.work + scarce * walk.scarcity, ..walk.taste };
         walk.put_in(job, taste);
         recreate(walk, order, taste, undo);
         return;
     }
-    let most = (jobs / 3).clamp(2, 14).min(jobs);
+    let most = (jobs / 3).clamp(7, 14).min(jobs);
     let count = 1 + walk.random.below(most);
     ruin.apply(walk, count, undo);
     let waking = if walk.random.chance(30) { walk.random.below(100) as f64 / 100.0 } else { 1.0 };

@@ -12,11 +12,15 @@ use crate::grid::{Frame, Grid, OptionFrame, Placing, Rooms, bits};
 use crate::random::Random;
 
 /// Most starts of a gang that is spread over nodes, by switch.
-const WIDE_STARTS: usize = 6;
+const WIDE_STARTS: usize = 4;
+/// Most switches that are looked at for one option.
+const MOST_SWITCHES: usize = 3;
+/// Percent of the cases in which a gang that fits within a node is also tried spread over several.
+const SPREAD: usize = 10;
 /// Most nodes of a type that are looked at for one option.
-const MOST_NODES: usize = 64;
+const MOST_NODES: usize = 24;
 /// Nodes drawn where there are more.
-const DRAWN_NODES: usize = 16;
+const DRAWN_NODES: usize = 12;
 /// Up to this many starts all are judged.
 const FEW_STARTS: usize = 6;
 
@@ -94,9 +98,11 @@ impl Inserter {
                 continue;
             }
             self.rooms.clear(grid.frame);
-            let mut trial = Trial { job, position, window: (earliest, latest), taste, least, best: &mut best };
+            let mut trial =
+                Trial { job, position, window: (earliest, latest), taste, least, found: false, best: &mut best };
             self.narrow(grid, option, &mut trial, random);
-            if option.gang > 1 && !trial.is_ideal() {
+            let found = trial.found;
+            if option.gang > 1 && !trial.is_ideal() && (!found || random.chance(SPREAD)) {
                 self.wide(grid, option, &mut trial, random);
             }
         }
@@ -215,8 +221,10 @@ impl Inserter {
 
     /// Gangs spread over the nodes of a switch.
     fn wide(&mut self, grid: &mut Grid<'_>, option: &OptionFrame, trial: &mut Trial<'_>, random: &mut Random) {
+        let first = random.below(self.switches.len().max(1));
+        let mut looked = 0;
         for at in 0..self.switches.len() {
-            let part = self.switches[at];
+            let part = self.switches[(first + at) % self.switches.len()];
             let rank = grid.frame.parts[part].rank;
             if rank > option.span || rank <= Rank::NODE {
                 continue;
@@ -225,6 +233,10 @@ impl Inserter {
             bits::keep(&mut self.starts, trial.window.0, trial.window.1 + 1 - option.ticks);
             if bits::is_empty(&self.starts) {
                 continue;
+            }
+            looked += 1;
+            if looked > MOST_SWITCHES {
+                return;
             }
             self.tries.clear();
             self.tries.extend(bits::next(&self.starts, 0));
@@ -291,6 +303,8 @@ struct Trial<'b> {
     window: (usize, usize),
     taste: Taste,
     least: f64,
+    /// Whether the option has any placing.
+    found: bool,
     best: &'b mut Option<Found>,
 }
 
@@ -305,6 +319,7 @@ impl Trial<'_> {
         random: &mut Random,
     ) {
         let Some(effect) = grid.effect(self.job, self.position, start, pattern) else { return };
+        self.found = true;
         let extra = self.taste.work * option.work;
         let alone = grid.alone(self.job, option, start);
         let score = alone + self.taste.waking * (effect.value - alone) + extra;
@@ -320,6 +335,6 @@ impl Trial<'_> {
 
     /// Whether nothing can beat what was found.
     fn is_ideal(&self) -> bool {
-        self.best.as_ref().is_some_and(|best| best.score <= self.least)
+        self.best.as_ref().is_some_and(|best| best.score <= self.least + 1e-12 * self.least.abs())
     }
 }

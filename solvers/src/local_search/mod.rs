@@ -32,12 +32,15 @@ use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Request, Solver, Stop};
 
 use self::anneal::{Clockwork, anneal};
-use self::recreate::{Order, recreate};
-use self::walk::{Best, Undo, Walk};
+use self::recreate::construct;
+use self::walk::{Best, Walk};
 use crate::grid::Frame;
 
 /// Rounds if neither the request nor the time limits them.
 const ROUNDS: u64 = 2000;
+
+/// Most plans built from nothing before the search begins.
+const PASSES: u32 = 6;
 
 /// The solver.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +96,13 @@ fn search(
         walk.set_bank();
         best.offer(&walk, control);
     }
-    let mut undo = Undo::default();
-    let taste = walk.taste;
-    recreate(&mut walk, Order::Slack, taste, &mut undo);
+    if best.placings.is_none() {
+        construct(&mut walk, PASSES, control);
+    }
     best.offer(&walk, control);
     let rounds = iterations.or_else(|| control.remaining().is_none().then_some(ROUNDS));
     let whole = control.remaining().map(|left| left.as_secs_f64());
     let stop = anneal(&mut walk, &mut best, &Clockwork { control, rounds, whole });
+    best.settle(&mut walk, control);
     (best.schedule, stop)
 }

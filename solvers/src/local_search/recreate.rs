@@ -1,6 +1,8 @@
 //! Ways to put the jobs of the bank back: an order, then best insertion one by one; those that do not fit push out
 //! others.
 
+use rats_domain::solver::Control;
+
 use super::insert::Taste;
 use super::walk::{Undo, Walk};
 use crate::grid::bits;
@@ -51,8 +53,11 @@ impl Order {
 /// Puts jobs behind those that must run before them.
 fn chains_first(walk: &Walk<'_>, jobs: &mut [usize]) {
     for at in 0..jobs.len() {
-        for _ in 0..jobs.len() {
+        for _ in at..jobs.len() {
             let before = &walk.frame.jobs[jobs[at]].before;
+            if before.is_empty() {
+                break;
+            }
             let Some(later) = (at + 1..jobs.len()).find(|&later| before.contains(&jobs[later])) else { break };
             jobs.swap(at, later);
         }
@@ -67,6 +72,37 @@ pub(super) fn recreate(walk: &mut Walk<'_>, order: Order, taste: Taste, undo: &m
         undo.note(job, None);
         walk.put_in(job, taste);
     }
+}
+
+/// Builds plans from nothing: those left over are harder and come first in the next; room is dearer each time.
+pub(super) fn construct(walk: &mut Walk<'_>, passes: u32, control: &dyn Control) {
+    let mut fewest = usize::MAX;
+    let mut kept = Vec::new();
+    for pass in 0..passes {
+        let taste = Taste { work: walk.taste.work + walk.scarcity * 0.1 * f64::from(pass), ..walk.taste };
+        let mut jobs = walk.bank.clone();
+        Order::Slack.sort(walk, &mut jobs);
+        jobs.sort_by(|&a, &b| walk.hardness[b].total_cmp(&walk.hardness[a]));
+        chains_first(walk, &mut jobs);
+        for job in jobs {
+            if walk.bank.len() % 16 == 0 && control.stop().is_some() {
+                return;
+            }
+            walk.put_in(job, taste);
+        }
+        if walk.bank.len() < fewest {
+            fewest = walk.bank.len();
+            kept = walk.placings();
+        }
+        if fewest == 0 {
+            return;
+        }
+        for &job in &walk.bank {
+            walk.hardness[job] += 1.0;
+        }
+        walk.restore(&[]);
+    }
+    walk.restore(&kept);
 }
 
 /// A place for a job of the bank and who is in its way.

@@ -141,11 +141,8 @@ fn worst(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
         let job = walk.open[at];
         let (Some(option), Some(placing)) = (walk.grid.option_of(job), walk.grid.placing(job)) else { continue };
         let start = placing.start;
-        let row = &walk.frame.jobs[job];
-        let least =
-            row.options.iter().map(|option| walk.grid.alone(job, option, row.release)).fold(f64::INFINITY, f64::min);
         let noise = 0.5 + walk.random.below(1000) as f64 / 1000.0;
-        keyed.push(((walk.grid.alone(job, option, start) - least) * noise, job));
+        keyed.push(((walk.grid.alone(job, option, start) - walk.least[job]) * noise, job));
     }
     keyed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     keyed.into_iter().take(count).map(|(_, job)| job).collect()

@@ -23,6 +23,10 @@ pub(super) struct Walk<'f> {
     /// What one mJ above the budget adds to the value.
     pub excess: f64,
     pub pressure: f64,
+    /// The least that each job costs alone.
+    pub least: Vec<f64>,
+    /// GPU-ticks' worth that a job takes from others when room is scarce, at a weight of 1.
+    pub scarcity: f64,
     /// The jobs that are not fixed.
     pub open: Vec<usize>,
     /// The jobs without a place.
@@ -30,14 +34,21 @@ pub(super) struct Walk<'f> {
     budget: Option<i64>,
 }
 
-/// The best plan so far.
+/// The best plan so far. Checking takes longer than finding, so only every clear improvement is checked at once.
 #[derive(Default)]
 pub(super) struct Best {
+    /// The objective of the best plan that was checked.
     pub objective: Option<f64>,
+    /// The best plan that was checked.
     pub schedule: Option<Schedule>,
-    pub placings: Vec<Option<Placing>>,
+    /// The best plan that the state calls one, and its objective.
+    pub placings: Option<(f64, Vec<Option<Placing>>)>,
+    /// Its last end.
     pub makespan: usize,
 }
+
+/// Improvement after which a plan is checked at once.
+const CLEAR: f64 = 2e-3;
 
 impl<'f> Walk<'f> {
     pub fn new(frame: &'f Frame<'f>, seed: u64) -> Self {
@@ -53,6 +64,8 @@ impl<'f> Walk<'f> {
             absence: 0.0,
             excess: 0.0,
             pressure: 0.0,
+            least: vec![0.0; frame.jobs.len()],
+            scarcity: 0.0,
             bank: open.clone(),
             open,
             budget,
@@ -89,8 +102,19 @@ impl<'f> Walk<'f> {
             self.absence = 1.0;
         }
         self.excess = 4.0 * self.absence * jobs / energy.max(1.0);
+        self.scarcity = self.absence * jobs / work.max(1.0);
         if self.grid.prices().per_energy() == 0.0 {
-            self.taste.work = 0.02 * self.absence * jobs / work.max(1.0);
+            self.taste.work = 0.02 * self.scarcity;
+        }
+        self.set_least();
+    }
+
+    /// Works out anew what each job costs at least.
+    fn set_least(&mut self) {
+        for &job in &self.open {
+            let row = &self.frame.jobs[job];
+            let alone = row.options.iter().map(|option| self.grid.alone(job, option, row.release));
+            self.least[job] = alone.fold(f64::INFINITY, f64::min);
         }
     }
 
@@ -115,6 +139,7 @@ impl<'f> Walk<'f> {
     pub fn press(&mut self, pressure: f64) {
         self.pressure = pressure;
         self.grid.set_prices(Prices::new(self.frame, pressure));
+        self.set_least();
     }
 
     /// Removes a job; what it had is noted in `undo`.
@@ -196,18 +221,33 @@ impl Undo {
 }
 
 impl Best {
-    /// Keeps the walk's plan if it is complete, valid and better.
+    /// Keeps the walk's plan if it is complete and better.
     pub fn offer(&mut self, walk: &Walk<'_>, control: &dyn Control) -> bool {
-        let close = |best: f64| walk.grid.objective() >= best - 1e-12 * best.abs();
-        if !walk.is_plan() || self.objective.is_some_and(close) {
+        let objective = walk.grid.objective();
+        let is_better = |best: f64| objective < best - 1e-12 * best.abs();
+        let known = self.placings.as_ref().map(|&(best, _)| best);
+        if !walk.is_plan() || !known.is_none_or(is_better) || !self.objective.is_none_or(is_better) {
             return false;
         }
-        if !self.offer_schedule(walk.frame.instance, walk.grid.schedule(), control) {
+        if self.objective.is_none_or(|best| objective < best - CLEAR * best.abs())
+            && !self.offer_schedule(walk.frame.instance, walk.grid.schedule(), control)
+        {
             return false;
         }
-        self.placings = walk.placings();
+        self.placings = Some((objective, walk.placings()));
         self.makespan = walk.grid.makespan();
         true
+    }
+
+    /// Checks what was only kept so far.
+    pub fn settle(&mut self, walk: &mut Walk<'_>, control: &dyn Control) {
+        if let Some((objective, placings)) = &self.placings
+            && self.objective.is_none_or(|best| *objective < best)
+        {
+            walk.restore(placings);
+            let schedule = walk.grid.schedule();
+            self.offer_schedule(walk.frame.instance, schedule, control);
+        }
     }
 
     /// Keeps a schedule if it is valid and better.
