@@ -50,7 +50,9 @@ fn add(frame: &mut Frame<'_>, cap: &Steps<Milliwatts>, foreign: Option<&Steps<Mi
     }
     let is_cluster = frame.cluster_limit == Some(frame.limits.len());
     if !is_cluster {
-        nodes.iter().for_each(|&node| frame.nodes[node].limits.push(frame.limits.len()));
+        for &node in nodes {
+            frame.nodes[node].limits.push(frame.limits.len());
+        }
     }
     frame.limits.push(limits);
 }

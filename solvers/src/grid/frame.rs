@@ -378,7 +378,8 @@ fn fits(instance: &Instance, horizon: usize) -> Result<(), String> {
     let nodes: i128 = cluster.nodes.values().map(|node| i128::from(node.idle.0)).sum();
     let jobs = instance.jobs.values().flat_map(|job| job.options.values());
     let most = jobs.map(|option| i128::from(option.power.0.abs().max(option.peak.0.abs()))).max().unwrap_or(0);
-    let most = nodes + most * (cluster.gpus.len() as u64 as i128 + 1);
+    let gpus: i128 = cluster.nodes.values().map(|node| i128::from(node.gpus.0)).sum();
+    let most = nodes + most * (gpus + 1);
     let wakes: i128 = cluster.nodes.values().map(|node| node.wake.0).sum();
     let energy = (most * i128::from(instance.tick.0) + wakes).saturating_mul(i128::from(instance.horizon.0));
     let traffic: i128 = cluster.topology.domains().values().filter_map(|d| d.uplink).map(|u| i128::from(u.0)).sum();

@@ -68,7 +68,7 @@ impl Rooms {
     pub fn most(&self, grid: &Grid<'_>, option: &OptionFrame, part: usize, start: usize) -> u32 {
         let Some((at, most)) = self.of_part[part] else { return 0 };
         let words = grid.frame.words;
-        let below = (0..=option.gang - 1).rev().find(|&count| {
+        let below = (0..option.gang).rev().find(|&count| {
             let from = at + count as usize * words;
             count as usize <= most && bits::has(&self.sets[from..from + words], start)
         });
@@ -154,7 +154,9 @@ impl Rooms {
                 break;
             }
         }
-        touched.into_iter().for_each(|part| self.taken[part] = 0);
+        for part in touched {
+            self.taken[part] = 0;
+        }
         pattern.sort_unstable();
         left == 0
     }

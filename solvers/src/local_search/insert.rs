@@ -6,6 +6,7 @@
 //! looked at once. Gangs that may spread over nodes are also tried in every switch: nodes that cost least to power
 //! first, and those with most room first.
 
+use rats_domain::steps::Steps;
 use rats_domain::topology::Rank;
 
 use crate::grid::{Frame, Grid, OptionFrame, Placing, Rooms, bits};
@@ -67,7 +68,7 @@ impl Inserter {
         let types = frame.instance.cluster.gpu_types.len();
         let switches = (0..frame.parts.len()).filter(|&part| frame.parts[part].node.is_none());
         let several = switches.filter(|&part| frame.parts[part].nodes.len() > 1);
-        let steps = frame.instance.tariff.iter().flat_map(|tariff| tariff.steps());
+        let steps = frame.instance.tariff.iter().flat_map(Steps::steps);
         Self {
             rooms: Rooms::default(),
             starts: Vec::new(),

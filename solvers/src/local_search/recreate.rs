@@ -85,7 +85,7 @@ pub(super) fn construct(walk: &mut Walk<'_>, passes: u32, control: &dyn Control)
         jobs.sort_by(|&a, &b| walk.hardness[b].total_cmp(&walk.hardness[a]));
         chains_first(walk, &mut jobs);
         for job in jobs {
-            if walk.bank.len() % 16 == 0 && control.stop().is_some() {
+            if walk.bank.len().is_multiple_of(16) && control.stop().is_some() {
                 return;
             }
             walk.put_in(job, taste);
