@@ -9,15 +9,18 @@ pub mod aggregate;
 #[cfg(feature = "highs")]
 pub mod auto;
 pub mod bounds;
+pub mod cells;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;
 pub mod exhaustive;
 pub mod fifo_max;
 pub mod greedy_energy;
+pub mod grid;
 pub mod insertion;
 mod judged;
 pub mod left_shift;
+pub mod local_search;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;

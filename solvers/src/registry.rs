@@ -8,6 +8,7 @@ use crate::edf_max::EdfMax;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
 use crate::greedy_energy::GreedyEnergy;
+use crate::local_search::LocalSearch;
 #[cfg(feature = "highs")]
 use crate::milp::Milp;
 
@@ -18,6 +19,7 @@ pub static ALL: &[&dyn Solver] = &[
     &FifoMax,
     &EdfMax,
     &GreedyEnergy,
+    &LocalSearch,
     &Exhaustive,
     #[cfg(feature = "highs")]
     &Milp,

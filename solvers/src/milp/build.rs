@@ -6,10 +6,10 @@ use rats_domain::interval::Interval;
 use rats_domain::units::{GpuCount, Ticks};
 
 use super::COLUMN_LIMIT;
-use super::cells::{Cell, Pattern, cells, patterns};
 use super::linear::{ColumnId, Program};
 use super::power::{self, PowerColumns};
 use super::rows;
+use crate::cells::{Cell, Pattern, cells, patterns};
 use crate::demand::{Shared, by_node, demands};
 
 /// Most patterns of one option.

@@ -8,8 +8,8 @@ use rats_domain::schedule::{Placement, Schedule};
 use rats_domain::units::Ticks;
 
 use super::build::{Built, Start};
-use super::cells::Pattern;
 use super::linear::{ColumnId, Sense};
+use crate::cells::Pattern;
 
 /// The schedule that the values choose: rounded to discrete choices, GPUs handed out in order of start.
 pub(super) fn schedule(instance: &Instance, built: &Built, values: &[f64]) -> Schedule {

@@ -26,7 +26,6 @@
 
 mod backend;
 mod build;
-mod cells;
 mod extract;
 mod linear;
 mod power;

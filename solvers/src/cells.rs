@@ -13,8 +13,10 @@ use rats_domain::units::Ticks;
 
 /// A set of interchangeable GPUs.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub struct Cell {
+    /// The node that they sit in.
     pub node: NodeId,
+    /// The GPUs, in file order.
     pub gpus: Vec<GpuId>,
     /// When none of them can be used, from tick 0 on.
     pub blocked: Vec<Interval>,
@@ -22,10 +24,10 @@ pub(super) struct Cell {
 
 /// How many GPUs of each cell a gang takes; cells ascending, counts positive.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pattern(pub Vec<(usize, u32)>);
+pub struct Pattern(pub Vec<(usize, u32)>);
 
 /// The cells of an instance.
-pub(super) fn cells(instance: &Instance) -> Vec<Cell> {
+pub fn cells(instance: &Instance) -> Vec<Cell> {
     let cluster = &instance.cluster;
     let mut blocked: BTreeMap<GpuId, Vec<Interval>> = BTreeMap::new();
     for (id, job) in instance.jobs.iter() {
@@ -63,7 +65,7 @@ impl Pattern {
 }
 
 /// All patterns of an option that satisfy V2 and V3; `None` if there are more than `limit`.
-pub(super) fn patterns(instance: &Instance, cells: &[Cell], option: &JobOption, limit: usize) -> Option<Vec<Pattern>> {
+pub fn patterns(instance: &Instance, cells: &[Cell], option: &JobOption, limit: usize) -> Option<Vec<Pattern>> {
     let mut patterns = Vec::new();
     if !instance.cluster.memory_fits(option) {
         return Some(patterns);
