@@ -10,12 +10,14 @@ use rats_domain::units::Ticks;
 use super::build::{Built, Start};
 use super::cells::Pattern;
 use super::linear::{ColumnId, Sense};
+use super::placings::Placing;
 
 /// The schedule that the values choose: rounded to discrete choices, GPUs handed out in order of start.
 pub(super) fn schedule(instance: &Instance, built: &Built, values: &[f64]) -> Schedule {
     let mut chosen: Vec<&Start> = instance.jobs.ids().filter_map(|job| chosen(built, job, values)).collect();
     chosen.sort_by_key(|start| (start.ticks.from, start.placing));
-    let mut free_from: Vec<Vec<Ticks>> = built.cells.iter().map(|cell| vec![Ticks::ZERO; cell.gpus.len()]).collect();
+    let mut free_from: Vec<Vec<Ticks>> =
+        built.space.cells.iter().map(|cell| vec![Ticks::ZERO; cell.gpus.len()]).collect();
     let mut schedule = Schedule::fixed_only(instance);
     for start in chosen {
         let placing = &built.placings[start.placing];
@@ -25,7 +27,7 @@ pub(super) fn schedule(instance: &Instance, built: &Built, values: &[f64]) -> Sc
             let taken: Vec<usize> = free.take(count as usize).collect();
             for at in taken {
                 free_from[cell][at] = start.ticks.to;
-                gpus.push(built.cells[cell].gpus[at]);
+                gpus.push(built.space.cells[cell].gpus[at]);
             }
         }
         gpus.sort_unstable();
@@ -52,14 +54,16 @@ fn powered(on: &[ColumnId], values: &[f64]) -> Vec<Interval> {
     union(ticks.map(|(tick, _)| Interval::new(Ticks(tick), Ticks(tick + 1))).collect())
 }
 
-/// The values that state a schedule; `None` if a placement has no column.
+/// The values that state a schedule, or one that is at least as good; `None` if a placement has no column for it.
 pub(super) fn start(instance: &Instance, built: &Built, schedule: &Schedule) -> Option<Vec<f64>> {
     let mut values: Vec<f64> = built.program.columns.iter().map(|column| column.lower).collect();
     for (job, placement) in schedule.placed().filter(|&(job, _)| instance.jobs[job].fixed.is_none()) {
-        let pattern = Pattern::of(&placement.gpus, &built.cells);
+        let pattern = Pattern::of(&placement.gpus, &built.space.cells);
+        let stated = Placing::new(instance, &built.space, job, placement.option, pattern);
         let start = built.starts[built.by_job[job].clone()].iter().find(|start| {
             let placing = &built.placings[start.placing];
-            start.ticks.from == placement.start && placing.option == placement.option && placing.pattern == pattern
+            let alike = start.ticks.from == placement.start && placing.pattern == stated.pattern;
+            alike && (placing.option == placement.option || placing.dominates(instance, &stated))
         })?;
         values[start.column.0] = 1.0;
     }

@@ -26,9 +26,12 @@
 
 mod backend;
 mod build;
+mod candidates;
 mod cells;
 mod extract;
+mod limits;
 mod linear;
+mod placings;
 mod power;
 mod precision;
 mod rows;
@@ -41,12 +44,13 @@ use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
 
 use self::backend::{Answer, Asked, Verdict};
-use self::build::{Build, Built};
+use self::build::{Built, Extent};
+pub use self::candidates::Candidates;
 pub use self::linear::{Column, ColumnId, Program, Row, Sense};
 use crate::judged::valid_objective;
 
 /// Most start columns of a program.
-pub const COLUMN_LIMIT: usize = 400_000;
+pub const COLUMN_LIMIT: i64 = 400_000;
 /// Most rounds in which a schedule that only tolerances allowed is cut off.
 const MOST_CUTS: usize = 100;
 
@@ -54,15 +58,23 @@ const MOST_CUTS: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct Milp;
 
-/// The program of an instance.
+/// Why an instance has no program.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NoProgram {
+    /// It would be too large.
+    #[error("{0}")]
+    TooLarge(String),
+    /// No plan is valid, which shows before there is a program.
+    #[error("{0}")]
+    Infeasible(String),
+}
+
+/// The program of an instance, with every placement that keeps the rules by itself.
 ///
 /// # Errors
-/// Why there is none: it would be too large, or the instance is infeasible at sight.
-pub fn program(instance: &Instance) -> Result<Program, String> {
-    match build::build(instance) {
-        Build::Program(built) => Ok(built.program),
-        Build::TooLarge(reason) | Build::Infeasible(reason) => Err(reason),
-    }
+/// Why there is none.
+pub fn program(instance: &Instance) -> Result<Program, NoProgram> {
+    Ok(build::build(instance, Extent::Whole)?.program)
 }
 
 impl Solver for Milp {
@@ -76,17 +88,34 @@ impl Solver for Milp {
     }
 
     fn refuses(&self, instance: &Instance) -> Option<String> {
-        build::size(instance).err()
+        build::prepare(instance, Extent::Reduced(None)).err()
     }
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
-        match build::build(instance) {
-            Build::Program(built) => {
-                Search { instance, request, control, built: *built, best: None, starts_warm: true }.run()
-            }
-            Build::Infeasible(reason) => Outcome::Infeasible { reason },
-            Build::TooLarge(_) => Outcome::Unknown { bound: None, stop: Stop::Memory },
-        }
+        prove(instance, request, control, None)
+    }
+}
+
+/// Solves an instance of which only `candidates`, if given, can appear in a plan better than the request's start.
+pub fn prove(
+    instance: &Instance,
+    request: &Request,
+    control: &dyn Control,
+    candidates: Option<&Candidates>,
+) -> Outcome {
+    match build::build(instance, Extent::Reduced(candidates)) {
+        Ok(built) => Search { instance, request, control, built, best: None, starts_warm: true }.run(),
+        Err(NoProgram::Infeasible(reason)) => infeasible(instance, request, reason),
+        Err(NoProgram::TooLarge(_)) => Outcome::Unknown { bound: None, stop: Stop::Memory },
+    }
+}
+
+/// The outcome where nothing beats the request's start, or there is no plan at all.
+fn infeasible(instance: &Instance, request: &Request, reason: String) -> Outcome {
+    let start = request.warm_start.as_ref();
+    match start.and_then(|schedule| Some((valid_objective(instance, schedule)?, schedule.clone()))) {
+        Some((bound, schedule)) => Outcome::Optimal { schedule, bound },
+        None => Outcome::Infeasible { reason },
     }
 }
 
