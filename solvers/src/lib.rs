@@ -7,6 +7,8 @@
 #[cfg(feature = "highs")]
 pub mod auto;
 pub mod bounds;
+#[cfg(feature = "highs")]
+pub mod conflict;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;

@@ -93,9 +93,9 @@ pub(super) fn build(instance: &Instance, extent: Extent<'_>) -> Result<Built, No
     };
     for (job, placings) in instance.jobs.ids().zip(of_job.values()) {
         let from = built.starts.len();
-        placings
-            .iter()
-            .for_each(|placing| add_starts(instance, placing, windows[job], extent.candidates(), &mut built));
+        for placing in placings {
+            add_starts(instance, placing, windows[job], extent.candidates(), &mut built);
+        }
         built.by_job.push(from..built.starts.len());
         if instance.jobs[job].fixed.is_none() && built.starts.len() == from {
             let reason = "has no option with a placement that fits its window and the available GPUs";

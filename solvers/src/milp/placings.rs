@@ -186,12 +186,10 @@ fn drop_dominated(instance: &Instance, placings: &mut Vec<Placing>) {
 
 /// The window of each job, from its own times and V5.
 fn windows(instance: &Instance, placings: &Table<JobId, Vec<Placing>>) -> Table<JobId, Interval> {
-    let shortest = |id: JobId| match &instance.jobs[id].fixed {
-        Some(fixed) => instance.jobs[id].options[fixed.option].ticks,
-        None => {
-            let ticks = placings[id].iter().map(|placing| instance.option(id, placing.option).ticks);
-            ticks.min().unwrap_or_default()
-        }
+    let shortest = |id: JobId| {
+        let fixed = instance.jobs[id].fixed.iter().map(|fixed| fixed.option);
+        let options = fixed.chain(placings[id].iter().map(|placing| placing.option));
+        options.map(|option| instance.option(id, option).ticks).min().unwrap_or_default()
     };
     let end = Ticks(power::ticks(instance));
     let alone = |id: JobId| match &instance.jobs[id].fixed {
