@@ -8,17 +8,19 @@
 //! * *windows*: no job ends before its release (or the end of the jobs before it) plus its shortest option.
 //! * *energetic*: a node of G GPUs that runs k of them draws at least k/G of its base power for them, so each GPU-tick
 //!   costs at least the cheapest share; always-on nodes are instead charged for the makespan, or a mixture of the two.
+//! * *lagrangian*: see [`lagrange`]; here with a limited number of steps.
 //!
 //! # Complexity
 //! Linear in the number of options, times the tariff's steps under a price.
 //!
 //! # Limits
-//! Jobs are bounded one by one: links, caps and the packing of nodes are not seen.
+//! The first two bound jobs one by one: links, caps and the packing of nodes are not seen.
 //!
 //! # References
 //! P. Baptiste, C. Le Pape, W. Nuijten, Constraint-Based Scheduling (energetic reasoning), 2001.
 
 mod energy;
+pub mod lagrange;
 mod price;
 mod windows;
 
@@ -33,6 +35,10 @@ use self::windows::Windows;
 
 /// What rounding of sums of doubles may have added, relative.
 const ROUNDING: f64 = 1e-12;
+/// Choices that the Lagrangian rung may look at; more steps are the business of a solver.
+const LAGRANGIAN_WORK: usize = 300_000_000;
+/// Its most steps.
+const LAGRANGIAN_STEPS: usize = 2000;
 
 /// A proven lower bound on the objective of every valid plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +71,20 @@ pub fn ladder(instance: &Instance) -> Vec<Bound> {
         Bound { value: value - ROUNDING * value.abs(), name }
     };
     let cost = if objective.cost > 0.0 { price::bound(instance, &windows) } else { 0.0 };
-    energy::bounds(instance, &windows).into_iter().map(|(name, energy)| rung(name, energy.joules(), cost)).collect()
+    let cheap = energy::bounds(instance, &windows).into_iter().map(|(name, energy)| rung(name, energy.joules(), cost));
+    cheap.chain(lagrangian(instance)).collect()
+}
+
+/// The Lagrangian rung, for horizons that it takes.
+fn lagrangian(instance: &Instance) -> Option<Bound> {
+    let model = lagrange::Relaxation::new(instance)?;
+    let mut ascent = lagrange::Ascent::new(&model, None);
+    let mut steps = (LAGRANGIAN_WORK / model.work()).min(LAGRANGIAN_STEPS);
+    while steps > 0 && !ascent.is_converged() {
+        ascent.step();
+        steps -= 1;
+    }
+    Some(Bound { value: ascent.bound(), name: "lagrangian" }).filter(|bound| bound.value.is_finite())
 }
 
 /// Why no plan can be valid, where a cheap argument shows it.
