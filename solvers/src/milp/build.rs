@@ -23,7 +23,7 @@ pub(super) struct Start {
 }
 
 /// A program with what its columns mean.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Built {
     pub program: Program,
     pub space: Space,

@@ -61,12 +61,6 @@ impl Pattern {
         gpus.sort_unstable();
         gpus
     }
-
-    /// The pattern of these GPUs.
-    pub fn of(gpus: &[GpuId], cells: &[Cell]) -> Self {
-        let count = |cell: &Cell| gpus.iter().filter(|gpu| cell.gpus.contains(gpu)).map(|_| 1).sum::<u32>();
-        Self(cells.iter().map(count).enumerate().filter(|&(_, count)| count > 0).collect())
-    }
 }
 
 /// All patterns of an option that satisfy V2 and V3; `None` if there are more than `limit`.

@@ -47,10 +47,14 @@ use self::backend::{Answer, Asked, Verdict};
 use self::build::{Built, Extent};
 pub use self::candidates::Candidates;
 pub use self::linear::{Column, ColumnId, Program, Row, Sense};
+use self::precision::Beat;
 use crate::judged::valid_objective;
 
 /// Most start columns of a program.
 pub const COLUMN_LIMIT: i64 = 400_000;
+/// Why there is no plan, if the program shows it.
+const NO_SOLUTION: &str =
+    "the mixed-integer program of all rules has no solution (shown twice, with and without presolve)";
 /// Most rounds in which a schedule that only tolerances allowed is cut off.
 const MOST_CUTS: usize = 100;
 
@@ -96,26 +100,30 @@ impl Solver for Milp {
     }
 }
 
-/// Solves an instance of which only `candidates`, if given, can appear in a plan better than the request's start.
+/// Solves an instance, of whose starts only `candidates` are looked at, if given: the proof is then one about them.
 pub fn prove(
     instance: &Instance,
     request: &Request,
     control: &dyn Control,
     candidates: Option<&Candidates>,
 ) -> Outcome {
-    match build::build(instance, Extent::Reduced(candidates)) {
-        Ok(built) => Search { instance, request, control, built, best: None, starts_warm: true }.run(),
-        Err(NoProgram::Infeasible(reason)) => infeasible(instance, request, reason),
-        Err(NoProgram::TooLarge(_)) => Outcome::Unknown { bound: None, stop: Stop::Memory },
-    }
-}
-
-/// The outcome where nothing beats the request's start, or there is no plan at all.
-fn infeasible(instance: &Instance, request: &Request, reason: String) -> Outcome {
-    let start = request.warm_start.as_ref();
-    match start.and_then(|schedule| Some((valid_objective(instance, schedule)?, schedule.clone()))) {
-        Some((bound, schedule)) => Outcome::Optimal { schedule, bound },
-        None => Outcome::Infeasible { reason },
+    let start = request.warm_start.clone();
+    let best = start.and_then(|schedule| Some((valid_objective(instance, &schedule)?, schedule)));
+    let beat = best.as_ref().map(|&(objective, _)| Beat::new(instance, objective, request.gap));
+    let worth_finding = beat.map(|beat| {
+        let mut left = candidates.cloned().unwrap_or_else(|| Candidates::all(instance));
+        left.keep_below(instance, beat.threshold, control);
+        left
+    });
+    let (built, reason) = match build::build(instance, Extent::Reduced(worth_finding.as_ref().or(candidates))) {
+        Ok(built) => (built, None),
+        Err(NoProgram::Infeasible(reason)) => (Built::default(), Some(reason)),
+        Err(NoProgram::TooLarge(_)) => return Outcome::Unknown { bound: None, stop: Stop::Memory },
+    };
+    let search = Search { instance, request, control, built, best, beat };
+    match reason {
+        Some(reason) => search.exhausted(reason),
+        None => search.run(),
     }
 }
 
@@ -125,15 +133,12 @@ struct Search<'a> {
     control: &'a dyn Control,
     built: Built,
     best: Option<(f64, Schedule)>,
-    /// Whether `HiGHS` is given the incumbent to start from.
-    starts_warm: bool,
+    /// What the plan that was given leaves to beat.
+    beat: Option<Beat>,
 }
 
 impl Search<'_> {
     fn run(mut self) -> Outcome {
-        if let Some(warm) = &self.request.warm_start {
-            self.offer(warm.clone());
-        }
         let mut bound = None;
         for _ in 0..MOST_CUTS {
             let answer = backend::solve(&self.built.program, &self.asked(true), self.control);
@@ -145,7 +150,7 @@ impl Search<'_> {
             bound = strongest(bound, precision::bound(self.instance, &self.built.program, &answer));
             let Answer { verdict, values, .. } = answer;
             match verdict {
-                Verdict::Infeasible => return self.exhausted(),
+                Verdict::Infeasible => return self.exhausted(NO_SOLUTION.to_owned()),
                 Verdict::Stopped(stop) => {
                     if let Some(values) = values {
                         self.offer(extract::schedule(self.instance, &self.built, &values));
@@ -153,16 +158,10 @@ impl Search<'_> {
                     return self.stopped(bound, stop);
                 }
                 Verdict::Optimal => {
-                    let values = values.unwrap_or_default();
+                    let Some(values) = values else { break };
                     let schedule = extract::schedule(self.instance, &self.built, &values);
                     if self.offer(schedule) {
-                        if self.is_proved(bound) || !self.starts_warm {
-                            return self.stopped(bound, Stop::Finished);
-                        }
-                        // HiGHS 1.16 can map a start into its presolved space with too low an objective and then stop
-                        // at that: what it calls optimal is not what it found. Ask again without a start.
-                        self.starts_warm = false;
-                        continue;
+                        return self.stopped(bound, Stop::Finished);
                     }
                     extract::cut_off(&mut self.built, &values);
                 }
@@ -172,9 +171,8 @@ impl Search<'_> {
     }
 
     fn asked(&self, presolve: bool) -> Asked {
-        let incumbent = self.best.as_ref().filter(|_| self.starts_warm);
-        let start = incumbent.and_then(|(_, schedule)| extract::start(self.instance, &self.built, schedule));
-        Asked { presolve, threads: self.request.threads, gap: self.request.gap, start }
+        let below = self.beat.map(|beat| self.built.program.scaled(beat.threshold));
+        Asked { presolve, threads: self.request.threads, gap: self.request.gap, below }
     }
 
     /// Whether the incumbent is within the asked gap of the bound.
@@ -194,18 +192,22 @@ impl Search<'_> {
     }
 
     /// Nothing is left to find: what was found, if anything, is optimal.
-    fn exhausted(self) -> Outcome {
+    fn exhausted(self, reason: String) -> Outcome {
+        let proved = self.beat.map(|beat| beat.proved);
         match self.best {
-            Some((objective, schedule)) => Outcome::Optimal { schedule, bound: objective },
-            None => Outcome::Infeasible {
-                reason:
-                    "the mixed-integer program of all rules has no solution (shown twice, with and without presolve)"
-                        .to_owned(),
-            },
+            Some((objective, schedule)) => {
+                Outcome::Optimal { schedule, bound: proved.unwrap_or(objective).min(objective) }
+            }
+            None => Outcome::Infeasible { reason },
         }
     }
 
     fn stopped(self, bound: Option<f64>, stop: Stop) -> Outcome {
+        // The bound is one on plans that beat what was given.
+        let bound = bound.map(|bound| match self.beat {
+            Some(beat) if bound >= beat.threshold => beat.proved,
+            _ => bound,
+        });
         let proved = self.is_proved(bound);
         match (self.best, bound) {
             (Some((objective, schedule)), Some(bound)) if proved => {

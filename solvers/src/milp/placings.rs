@@ -37,7 +37,7 @@ pub(super) struct Placing {
 }
 
 /// Where jobs can be placed, and the limits that they share there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Space {
     pub limits: BTreeSet<Shared>,
     pub cells: Vec<Cell>,
