@@ -20,7 +20,15 @@ pub const STANDARD: &str = "-";
 /// # Errors
 /// Every problem of the file, each with the file in its place.
 pub fn read_instance(path: &Path) -> Result<ReadInstance, Problems> {
-    let mut read = Instance::read(&bytes(path)?).map_err(|problems| placed(path, problems))?;
+    instance_of(path, &bytes(path)?)
+}
+
+/// Reads an instance from the bytes that a file holds.
+///
+/// # Errors
+/// Every problem of the file, each with the file in its place.
+pub fn instance_of(path: &Path, bytes: &[u8]) -> Result<ReadInstance, Problems> {
+    let mut read = Instance::read(bytes).map_err(|problems| placed(path, problems))?;
     place_warnings(path, &mut read.warnings);
     Ok(read)
 }

@@ -1,14 +1,16 @@
 //! Interchangeable GPUs, and the ways to spread a gang over them.
 //!
-//! GPUs of one island that are blocked (unavailable or taken by fixed jobs) at the same times differ in no rule but V6.
+//! GPUs of one island (or, where islands do not matter, of one node) that are blocked (unavailable or taken by fixed jobs)
+//! at the same times differ in no rule but V6.
 //! A *cell* is a maximal set of them. A placement is then a *pattern*: how many GPUs of each cell. As long as no cell is
 //! overdrawn in any tick, GPUs can be handed out in order of start (interval graphs are perfect), so counting is exact.
 
 use std::collections::BTreeMap;
 
-use rats_domain::ids::{DomainId, GpuId, NodeId};
+use rats_domain::ids::{DomainId, GpuId, NodeId, Table};
 use rats_domain::instance::{Instance, JobOption};
 use rats_domain::interval::{Interval, union};
+use rats_domain::topology::Rank;
 use rats_domain::units::Ticks;
 
 /// A set of interchangeable GPUs.
@@ -26,8 +28,8 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern(pub Vec<(usize, u32)>);
 
-/// The cells of an instance.
-pub fn cells(instance: &Instance) -> Vec<Cell> {
+/// The cells of an instance; `islands_matter` says of which nodes islands are told apart.
+pub fn cells(instance: &Instance, islands_matter: impl Fn(NodeId) -> bool) -> Vec<Cell> {
     let cluster = &instance.cluster;
     let mut blocked: BTreeMap<GpuId, Vec<Interval>> = BTreeMap::new();
     for (id, job) in instance.jobs.iter() {
@@ -37,12 +39,13 @@ pub fn cells(instance: &Instance) -> Vec<Cell> {
         }
     }
     let mut cells: BTreeMap<(NodeId, Option<DomainId>, Vec<Interval>), Vec<GpuId>> = BTreeMap::new();
+    let told_apart: Table<NodeId, bool> = cluster.nodes.ids().map(islands_matter).collect();
     for (gpu, row) in cluster.gpus.iter() {
         let mut intervals = blocked.remove(&gpu).unwrap_or_default();
         intervals.extend(&row.unavailable);
         let future = Interval::new(Ticks::ZERO, Ticks(i64::MAX));
         let intervals = union(intervals.into_iter().map(|interval| interval.intersection(future)).collect());
-        let island = cluster.topology.domain(cluster.topology.of_gpu(gpu)).parent;
+        let island = cluster.topology.domain(cluster.topology.of_gpu(gpu)).parent.filter(|_| told_apart[row.node]);
         cells.entry((row.node, island, intervals)).or_default().push(gpu);
     }
     cells.into_iter().map(|((node, _, blocked), gpus)| Cell { node, gpus, blocked }).collect()
@@ -56,21 +59,17 @@ impl Pattern {
         gpus.sort_unstable();
         gpus
     }
-
-    /// The pattern of these GPUs.
-    pub fn of(gpus: &[GpuId], cells: &[Cell]) -> Self {
-        let count = |cell: &Cell| gpus.iter().filter(|gpu| cell.gpus.contains(gpu)).map(|_| 1).sum::<u32>();
-        Self(cells.iter().map(count).enumerate().filter(|&(_, count)| count > 0).collect())
-    }
 }
 
 /// All patterns of an option that satisfy V2 and V3; `None` if there are more than `limit`.
 pub fn patterns(instance: &Instance, cells: &[Cell], option: &JobOption, limit: usize) -> Option<Vec<Pattern>> {
     let mut patterns = Vec::new();
-    if !instance.cluster.memory_fits(option) {
+    if !option.placeable {
         return Some(patterns);
     }
-    for domain in instance.cluster.topology.widest_within(option.span) {
+    // A cell that spans islands has no gangs of several GPUs that keep to one.
+    let span = if option.gpus.0 == 1 { option.span.max(Rank::NODE) } else { option.span };
+    for domain in instance.cluster.topology.widest_within(span) {
         let inside = cells.iter().enumerate().filter(|(_, cell)| {
             instance.cluster.nodes[cell.node].gpu_type == option.gpu_type && domain.gpus.contains(&cell.gpus[0])
         });

@@ -10,6 +10,8 @@ pub mod aggregate;
 pub mod auto;
 pub mod bounds;
 pub mod cells;
+#[cfg(feature = "highs")]
+pub mod conflict;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;

@@ -3,7 +3,6 @@
 use rats_domain::codes::Code;
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems};
-use rats_domain::solver::Solver as _;
 use rats_solvers::{bounds, milp};
 
 use super::Answer;
@@ -54,10 +53,10 @@ fn model(instance: &Instance, format: ModelFormat) -> Result<String, Missing> {
     if let Some(reason) = bounds::infeasible(instance) {
         return Err(Missing::Infeasible(reason));
     }
-    if let Some(reason) = milp::Milp.refuses(instance) {
-        return Err(Missing::TooLarge(reason));
-    }
-    let program = milp::program(instance).map_err(Missing::Infeasible)?;
+    let program = milp::program(instance).map_err(|missing| match missing {
+        milp::NoProgram::TooLarge(reason) => Missing::TooLarge(reason),
+        milp::NoProgram::Infeasible(reason) => Missing::Infeasible(reason),
+    })?;
     Ok(match format {
         ModelFormat::Mps => milp::write::mps(&program),
         ModelFormat::Lp => milp::write::lp(&program),

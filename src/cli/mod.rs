@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod clocks;
 mod compare;
+mod conflict;
 mod explain;
 mod export;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use clap::error::ErrorKind as Usage;
 use clap::{CommandFactory, Parser};
 use rats_domain::check::{Report, Violation, check as check_plan};
 use rats_domain::codes::Code;
-use rats_domain::instance::Instance;
+use rats_domain::instance::{Instance, ReadInstance};
 use rats_domain::problem::{Problem, Problems, Warning};
 
 use self::args::{Arguments, Command};
@@ -149,9 +150,13 @@ fn say(text: &str) {
 
 /// Reads an instance; its warnings go to standard error.
 fn instance(path: &Path) -> Result<Instance, Problems> {
-    let read = read_instance(path)?;
+    Ok(told(read_instance(path)?))
+}
+
+/// The instance; what looked suspicious about it goes to standard error.
+fn told(read: ReadInstance) -> Instance {
     warn(&read.warnings);
-    Ok(read.instance)
+    read.instance
 }
 
 /// Reads and judges a plan; the report's warnings include those of the file, with its name.

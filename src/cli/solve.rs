@@ -16,10 +16,11 @@ use serde::Serialize;
 
 use super::Answer;
 use super::args::SolveArgs;
+use super::conflict::{self, ConflictPart};
 use crate::baseline::{self, BASELINE, Saving};
 use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
-use crate::io::{STANDARD, can_write, keep_apart, standard_once, write_or_rescue};
+use crate::io::{STANDARD, bytes, can_write, instance_of, keep_apart, standard_once, write_or_rescue};
 use crate::report::{Align, count, kwh, number, percent, printable, table};
 
 #[derive(Serialize)]
@@ -29,6 +30,8 @@ struct Document {
     stop: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflict: Option<ConflictPart>,
     #[serde(skip_serializing_if = "Option::is_none")]
     objective: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,7 @@ struct Run {
     request: Request,
     wall_s: f64,
     first_plan_s: Option<f64>,
+    conflict: Option<ConflictPart>,
 }
 
 pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
@@ -98,7 +102,8 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         keep_apart(path, inputs())?;
         can_write(path)?;
     }
-    let instance = super::instance(&args.instance)?;
+    let bytes = bytes(&args.instance)?;
+    let instance = super::told(instance_of(&args.instance, &bytes)?);
     let solver = registry::find(&args.solver)
         .ok_or_else(|| Problem::new(Code::U03, &args.solver, "there is no such solver."))?;
     let request = Request {
@@ -109,8 +114,11 @@ pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
         warm_start: args.warm_start.as_deref().map(|path| warm_start(&instance, path, args.strict)).transpose()?,
     };
     let interrupted = catch_interrupts().unwrap_or_default();
-    let control = RunControl::start(Some(args.time_limit), interrupted, Display::for_stderr(args.quiet));
-    let run = Run::new(&instance, solver, request, &control)?;
+    let control = RunControl::start(Some(args.time_limit), interrupted.clone(), Display::for_stderr(args.quiet));
+    let mut run = Run::new(&instance, solver, request, &control)?;
+    if run.solved.status == Status::Infeasible {
+        run.conflict = conflict::explain(&bytes, args.time_limit, interrupted);
+    }
     let plan = run.plan(&instance);
     if let (Some(plan), Some(path)) = (&plan, file) {
         write_or_rescue(path, json(plan).as_bytes())?;
@@ -141,7 +149,7 @@ impl Run {
         control.finish();
         let solved = result.map_err(|fault| problems(id, &fault))?;
         let first_plan_s = control.first_plan().map(|time| time.as_secs_f64());
-        Ok(Self { solved, solver: id, request, wall_s, first_plan_s })
+        Ok(Self { solved, solver: id, request, wall_s, first_plan_s, conflict: None })
     }
 
     fn evaluation(&self) -> Option<&Evaluation> {
@@ -177,6 +185,7 @@ impl Run {
             status: self.solved.status.word(),
             stop: self.solved.stop.map(rats_domain::solver::Stop::word),
             reason: self.solved.reason.clone(),
+            conflict: self.conflict.clone(),
             objective: self.evaluation().map(|evaluation| evaluation.objective),
             bound: self.bound(),
             gap: self.solved.gap().filter(|gap| gap.is_finite()),
@@ -201,6 +210,7 @@ impl Run {
                 (None, Some(bound)) => writeln!(text, "\nNo plan found; none is better than {}.", number(bound)),
                 (None, None) => writeln!(text, "\nNo plan found."),
             };
+            text.extend(self.conflict.iter().map(ConflictPart::text));
             return text;
         };
         let mut rows = vec![vec!["objective".to_owned(), number(evaluation.objective)]];

@@ -57,6 +57,17 @@ fn an_impossible_deadline_gives_no_plan_and_exit_code_1() {
 }
 
 #[test]
+fn an_impossible_deadline_is_explained_by_the_job_that_has_it() {
+    let place = Place::with_plans(&[]);
+    place.write("i.json", &crate::harness::WORKED.replace("\"id\": \"b\",", "\"id\": \"b\", \"deadline\": 9,"));
+    let done = place.rats("solve i.json --json -q");
+    let conflict = serde_json::json!({"jobs": ["b"], "rules": ["V4"], "irreducible": true});
+    assert_eq!((done.exit, &done.json()["conflict"]), (1, &conflict));
+    let text = place.rats("solve i.json -q").stdout;
+    assert!(text.contains("cannot hold together, whatever the rest: jobs `b`; rules V4."), "{text}");
+}
+
+#[test]
 fn a_warm_start_must_be_valid() {
     let place = Place::with_plans(&[("bad.json", CLASH), ("p.json", SIDE_BY_SIDE)]);
     for solver in solvers(&place) {

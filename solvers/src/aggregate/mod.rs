@@ -31,12 +31,12 @@ use rats_domain::units::Ticks;
 
 use self::build::{Built, Excluded, build};
 use crate::bounds::lagrange::{Ascent, Relaxation};
-use crate::milp::{Asked, Verdict, proved_bound, solve_program};
+use crate::milp::{Asked, Beat, Verdict, proved_bound, solve_program};
 
 /// Most columns of a program.
 const COLUMN_LIMIT: usize = 60_000;
-/// Margin above the known value within which better plans are looked for, relative.
-const CUTOFF_MARGIN: f64 = 1e-7;
+/// Gap at which a program counts as solved: the last digits of the relaxed optimum decide nothing.
+const LEAST_GAP: f64 = 1e-6;
 
 /// What each job does in a solution of the relaxed model.
 pub type Picture = Table<JobId, Option<(OptionId, Ticks)>>;
@@ -71,21 +71,19 @@ pub fn counted(
         return None;
     }
     let built = build(&instance.name, model, &excluded);
-    let cutoff = value.map(|value| value + CUTOFF_MARGIN * value.abs());
-    let ask = |presolve| Asked { presolve, threads, gap, start: None, cutoff };
+    let beat = value.map(|value| Beat::new(instance, value, gap));
+    let below = beat.map(|beat| built.program.scaled(beat.threshold));
+    let ask = |presolve| Asked { presolve, threads, gap: gap.max(LEAST_GAP), below };
     let mut answer = solve_program(&built.program, &ask(true), control);
     if answer.verdict == Verdict::Infeasible {
         // Presolve has been wrong about infeasibility before: ask again without it.
         answer = solve_program(&built.program, &ask(false), control);
     }
-    let bound = match (answer.verdict, value) {
-        // Nothing but excluded or cut-off choices: no plan is better than the known one.
-        (Verdict::Infeasible, Some(value)) => value,
-        (Verdict::Infeasible, None) => f64::INFINITY,
-        _ => {
-            let proved = proved_bound(instance, &built.program, &answer)?;
-            value.map_or(proved, |value| proved.min(value))
-        }
+    // Choices that were left out, or cut off, are in no plan better than the known one.
+    let most = beat.map_or(f64::INFINITY, |beat| beat.proved);
+    let bound = match answer.verdict {
+        Verdict::Infeasible => most,
+        _ => proved_bound(instance, &built.program, &answer)?.min(most),
     };
     let picture = answer.values.map(|values| picture(instance, &built, &values));
     Some(Counted { bound: bound.max(ascent.bound().min(value.unwrap_or(f64::INFINITY))), picture })

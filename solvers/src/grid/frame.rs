@@ -178,7 +178,7 @@ impl<'i> Frame<'i> {
         let horizon = position(instance.horizon);
         fits(instance, horizon)?;
         let words = bits::words(horizon);
-        let cells = cells(instance);
+        let cells = cells(instance, |_| true);
         let mut first_level = vec![0];
         let mut cell_of: Table<GpuId, usize> = Table::filled(0, instance.cluster.gpus.len());
         for (at, cell) in cells.iter().enumerate() {

@@ -34,10 +34,8 @@ pub(crate) struct Asked {
     pub presolve: bool,
     pub threads: usize,
     pub gap: f64,
-    /// A complete feasible assignment.
-    pub start: Option<Vec<f64>>,
-    /// Objective of the instance above which nothing is looked for; the verdict is then `Infeasible` if all is above.
-    pub cutoff: Option<f64>,
+    /// Only solutions below it are looked for, in the program's terms.
+    pub below: Option<f64>,
 }
 
 /// What became of a solve.
@@ -75,8 +73,7 @@ pub(crate) fn solve(program: &Program, asked: &Asked, control: &dyn Control) -> 
         presolve: asked.presolve,
         threads: asked.threads,
         gap: asked.gap,
-        start: asked.start.clone(),
-        cutoff: asked.cutoff.map(|value| (value - program.constant) / program.scale),
+        below: asked.below,
         limit: control.remaining(),
         files: watch.as_ref().map(|watch| (watch.log(), watch.solutions())),
     };
@@ -121,8 +118,7 @@ struct Job {
     presolve: bool,
     threads: usize,
     gap: f64,
-    start: Option<Vec<f64>>,
-    cutoff: Option<f64>,
+    below: Option<f64>,
     limit: Option<Duration>,
     /// Log and improving solutions.
     files: Option<(PathBuf, PathBuf)>,
@@ -154,20 +150,15 @@ impl Job {
         if let Some(limit) = self.limit {
             model.try_set_option("time_limit", limit.as_secs_f64()).ok()?;
         }
-        if let Some(cutoff) = self.cutoff {
-            model.try_set_option("objective_bound", cutoff).ok()?;
-        }
-        if let Some(start) = &self.start {
-            // A start that HiGHS does not take only costs speed.
-            let _ = model.try_set_solution(Some(start), None, None, None);
+        if let Some(below) = self.below {
+            model.try_set_option("objective_bound", below).ok()?;
         }
         let solved = model.try_solve().ok()?;
         let found = solved.primal_solution_status() == highs::HighsSolutionStatus::Feasible;
         let values = found.then(|| solved.get_solution().columns().to_vec());
         let verdict = match solved.status() {
             HighsModelStatus::Optimal => Verdict::Optimal,
-            HighsModelStatus::Infeasible => Verdict::Infeasible,
-            HighsModelStatus::ObjectiveBound if self.cutoff.is_some() => Verdict::Infeasible,
+            HighsModelStatus::Infeasible | HighsModelStatus::ObjectiveBound => Verdict::Infeasible,
             HighsModelStatus::ReachedTimeLimit => Verdict::Stopped(Stop::Deadline),
             _ => Verdict::Stopped(Stop::Stalled),
         };

@@ -1,29 +1,17 @@
 //! From an instance to its program: which columns there are, and the order in which rows are added.
 
-use rats_domain::ids::{JobId, NodeId, OptionId, Table};
+use rats_domain::ids::{JobId, Table};
 use rats_domain::instance::Instance;
 use rats_domain::interval::Interval;
-use rats_domain::units::{GpuCount, Ticks};
+use rats_domain::units::Ticks;
 
-use super::COLUMN_LIMIT;
+use super::candidates::Candidates;
+use crate::cells::{Cell, Pattern};
 use super::linear::{ColumnId, Program};
+use super::placings::{self, Placing, Placings, Space};
 use super::power::{self, PowerColumns};
 use super::rows;
-use crate::cells::{Cell, Pattern, cells, patterns};
-use crate::demand::{Shared, by_node, demands};
-
-/// Most patterns of one option.
-const PATTERN_LIMIT: usize = 20_000;
-
-/// A job with an option and a pattern.
-#[derive(Clone, Debug)]
-pub(super) struct Placing {
-    pub job: JobId,
-    pub option: OptionId,
-    pub pattern: Pattern,
-    pub demands: Vec<(Shared, i64)>,
-    pub nodes: Vec<(NodeId, GpuCount)>,
-}
+use super::{COLUMN_LIMIT, NoProgram};
 
 /// The column of a placing at a start.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +23,10 @@ pub(super) struct Start {
 }
 
 /// A program with what its columns mean.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Built {
     pub program: Program,
-    pub cells: Vec<Cell>,
+    pub space: Space,
     pub placings: Vec<Placing>,
     pub starts: Vec<Start>,
     /// The starts of each job; none for fixed jobs.
@@ -46,70 +34,73 @@ pub(super) struct Built {
     pub power: PowerColumns,
 }
 
-/// What came of building.
-pub(super) enum Build {
-    Program(Box<Built>),
-    TooLarge(String),
-    Infeasible(String),
+/// How much of the instance goes into the program.
+#[derive(Clone, Copy)]
+pub(super) enum Extent<'c> {
+    /// Every placement that keeps the rules by itself.
+    Whole,
+    /// What a best plan can do with, of the candidates if there are any.
+    Reduced(Option<&'c Candidates>),
 }
 
-/// The number of start columns.
+impl<'c> Extent<'c> {
+    pub fn is_reduced(self) -> bool {
+        matches!(self, Self::Reduced(_))
+    }
+
+    fn candidates(self) -> Option<&'c Candidates> {
+        if let Self::Reduced(candidates) = self { candidates } else { None }
+    }
+}
+
+/// Where and how jobs can be placed, unless the program would be too large.
 ///
 /// # Errors
-/// The program would be too large; in words.
-pub(super) fn size(instance: &Instance) -> Result<usize, String> {
-    let too_large = |what: &str| format!("the mixed-integer program would have more than {what}");
-    let cells = cells(instance);
-    let mut columns: usize = 0;
-    for (id, job) in instance.jobs.iter().filter(|(_, job)| job.fixed.is_none()) {
-        for option in job.options.values() {
-            let starts = (instance.latest_end(id) - option.ticks - job.release).0 + 1;
-            let starts = usize::try_from(starts.max(0)).unwrap_or(usize::MAX);
-            if starts == 0 {
-                continue;
-            }
-            let patterns = patterns(instance, &cells, option, PATTERN_LIMIT)
-                .ok_or_else(|| too_large(&format!("{PATTERN_LIMIT} placements of one option")))?;
-            columns = columns.saturating_add(starts.saturating_mul(patterns.len()));
-            if columns > COLUMN_LIMIT {
-                return Err(too_large(&format!("{COLUMN_LIMIT} columns")));
-            }
-        }
+/// What there would be too much of.
+pub(super) fn prepare(instance: &Instance, extent: Extent<'_>) -> Result<(Space, Placings), String> {
+    let too_large = |what: &str| format!("the mixed-integer program would have more than {COLUMN_LIMIT} {what}");
+    let nodes = i64::try_from(instance.cluster.nodes.len()).unwrap_or(i64::MAX);
+    if power::ticks(instance).saturating_mul(nodes) > COLUMN_LIMIT {
+        return Err(too_large("node-ticks"));
     }
-    let on_columns =
-        power::ticks(instance).saturating_mul(i64::try_from(instance.cluster.nodes.len()).unwrap_or(i64::MAX));
-    if on_columns > i64::try_from(COLUMN_LIMIT).unwrap_or(i64::MAX) {
-        return Err(too_large(&format!("{COLUMN_LIMIT} node-ticks")));
+    if placings::at_least(instance) > COLUMN_LIMIT {
+        return Err(too_large("placements"));
     }
-    Ok(columns)
+    let space = Space::new(instance, extent.is_reduced());
+    let placings = Placings::new(instance, &space, extent.is_reduced())?;
+    if placings.starts(instance) > COLUMN_LIMIT {
+        return Err(too_large("columns"));
+    }
+    Ok((space, placings))
 }
 
 /// Builds the program.
-pub(super) fn build(instance: &Instance) -> Build {
-    if let Err(reason) = size(instance) {
-        return Build::TooLarge(reason);
-    }
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn build(instance: &Instance, extent: Extent<'_>) -> Result<Built, NoProgram> {
     if let Some(reason) = power::fixed_beyond_reach(instance) {
-        return Build::Infeasible(reason);
+        return Err(NoProgram::Infeasible(reason));
     }
+    let (space, Placings { of_job, windows }) = prepare(instance, extent).map_err(NoProgram::TooLarge)?;
     let mut built = Built {
         program: Program { name: instance.name.clone(), scale: 1.0, ..Program::default() },
-        cells: cells(instance),
+        space,
         placings: Vec::new(),
         starts: Vec::new(),
         by_job: Table::new(),
         power: PowerColumns::default(),
     };
-    for job in instance.jobs.ids() {
+    for (job, placings) in instance.jobs.ids().zip(of_job.values()) {
         let from = built.starts.len();
-        if instance.jobs[job].fixed.is_none() {
-            add_starts(instance, job, &mut built);
-            if built.starts.len() == from {
-                let reason = "has no option with a placement that fits its window and the available GPUs";
-                return Build::Infeasible(format!("job `{}` {reason}", instance.jobs[job].id));
-            }
+        for placing in placings {
+            add_starts(instance, placing, windows[job], extent.candidates(), &mut built);
         }
         built.by_job.push(from..built.starts.len());
+        if instance.jobs[job].fixed.is_none() && built.starts.len() == from {
+            let reason = "has no option with a placement that fits its window and the available GPUs";
+            return Err(NoProgram::Infeasible(format!("job `{}` {reason}", instance.jobs[job].id)));
+        }
     }
     built.power = power::columns(instance, &mut built.program, &built.placings);
     rows::all(instance, &mut built);
@@ -117,39 +108,30 @@ pub(super) fn build(instance: &Instance) -> Build {
     power::costs(instance, &mut built);
     rows::delay_costs(instance, &mut built);
     built.program.set_scale();
-    Build::Program(Box::new(built))
+    Ok(built)
 }
 
-fn add_starts(instance: &Instance, id: JobId, built: &mut Built) {
-    let job = &instance.jobs[id];
-    let last_end = instance.latest_end(id).min(Ticks(power::ticks(instance)));
-    for (option_id, option) in job.options.iter() {
-        for pattern in patterns(instance, &built.cells, option, PATTERN_LIMIT).unwrap_or_default() {
-            let gpus = pattern.example(&built.cells);
-            let demands: Vec<_> = demands(instance, option, &gpus).into_iter().collect();
-            if demands
-                .iter()
-                .any(|&(shared, demand)| crate::demand::capacity(instance, shared).is_some_and(|c| demand > c))
-            {
-                continue;
-            }
-            let nodes = by_node(instance, &gpus).into_iter().collect();
-            let placing = built.placings.len();
-            let before = built.starts.len();
-            let mut start = job.release;
-            while start + option.ticks <= last_end {
-                let ticks = Interval::new(start, start + option.ticks);
-                if is_free(&built.cells, &pattern, ticks) {
-                    let name = format!("x_j{id}_o{option_id}_p{placing}_t{start}");
-                    let column = built.program.column(name, 1.0, true);
-                    built.starts.push(Start { placing, ticks, column });
-                }
-                start += Ticks(1);
-            }
-            if built.starts.len() > before {
-                built.placings.push(Placing { job: id, option: option_id, pattern, demands, nodes });
-            }
+fn add_starts(
+    instance: &Instance,
+    placing: &Placing,
+    window: Interval,
+    candidates: Option<&Candidates>,
+    built: &mut Built,
+) {
+    let Placing { job, option, .. } = *placing;
+    let length = instance.option(job, option).ticks;
+    let number = built.placings.len();
+    for from in window.from.0..=(window.to - length).0 {
+        let ticks = Interval::new(Ticks(from), Ticks(from) + length);
+        let allowed = candidates.is_none_or(|candidates| candidates.allows(job, option, ticks.from));
+        if allowed && is_free(&built.space.cells, &placing.pattern, ticks) {
+            let name = format!("x_j{job}_o{option}_p{number}_t{from}");
+            let column = built.program.column(name, 1.0, true);
+            built.starts.push(Start { placing: number, ticks, column });
         }
+    }
+    if built.starts.last().is_some_and(|last| last.placing == number) {
+        built.placings.push(placing.clone());
     }
 }
 

@@ -96,6 +96,11 @@ impl Program {
         self.rows.iter().map(|row| row.terms.len()).sum()
     }
 
+    /// The program's objective for the instance's.
+    pub fn scaled(&self, objective: f64) -> f64 {
+        (objective - self.constant) / self.scale
+    }
+
     /// The instance's objective for the program's.
     pub fn objective(&self, value: f64) -> f64 {
         self.scale * value + self.constant

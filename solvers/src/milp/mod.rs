@@ -26,8 +26,11 @@
 
 mod backend;
 mod build;
+mod candidates;
 mod extract;
+mod limits;
 mod linear;
+mod placings;
 mod power;
 mod precision;
 mod rows;
@@ -40,13 +43,17 @@ use rats_domain::schedule::Schedule;
 use rats_domain::solver::{About, Control, Outcome, Progress, Request, Solver, Stop};
 
 pub(crate) use self::backend::{Answer, Asked, Verdict, solve as solve_program};
-use self::build::{Build, Built};
+use self::build::{Built, Extent};
+pub use self::candidates::Candidates;
 pub use self::linear::{Column, ColumnId, Program, Row, Sense};
-pub(crate) use self::precision::bound as proved_bound;
+pub(crate) use self::precision::{Beat, bound as proved_bound};
 use crate::judged::valid_objective;
 
 /// Most start columns of a program.
-pub const COLUMN_LIMIT: usize = 400_000;
+pub const COLUMN_LIMIT: i64 = 400_000;
+/// Why there is no plan, if the program shows it.
+const NO_SOLUTION: &str =
+    "the mixed-integer program of all rules has no solution (shown twice, with and without presolve)";
 /// Most rounds in which a schedule that only tolerances allowed is cut off.
 const MOST_CUTS: usize = 100;
 
@@ -54,15 +61,23 @@ const MOST_CUTS: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct Milp;
 
-/// The program of an instance.
+/// Why an instance has no program.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NoProgram {
+    /// It would be too large.
+    #[error("{0}")]
+    TooLarge(String),
+    /// No plan is valid, which shows before there is a program.
+    #[error("{0}")]
+    Infeasible(String),
+}
+
+/// The program of an instance, with every placement that keeps the rules by itself.
 ///
 /// # Errors
-/// Why there is none: it would be too large, or the instance is infeasible at sight.
-pub fn program(instance: &Instance) -> Result<Program, String> {
-    match build::build(instance) {
-        Build::Program(built) => Ok(built.program),
-        Build::TooLarge(reason) | Build::Infeasible(reason) => Err(reason),
-    }
+/// Why there is none.
+pub fn program(instance: &Instance) -> Result<Program, NoProgram> {
+    Ok(build::build(instance, Extent::Whole)?.program)
 }
 
 impl Solver for Milp {
@@ -76,17 +91,38 @@ impl Solver for Milp {
     }
 
     fn refuses(&self, instance: &Instance) -> Option<String> {
-        build::size(instance).err()
+        build::prepare(instance, Extent::Reduced(None)).err()
     }
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
-        match build::build(instance) {
-            Build::Program(built) => {
-                Search { instance, request, control, built: *built, best: None, starts_warm: true }.run()
-            }
-            Build::Infeasible(reason) => Outcome::Infeasible { reason },
-            Build::TooLarge(_) => Outcome::Unknown { bound: None, stop: Stop::Memory },
-        }
+        prove(instance, request, control, None)
+    }
+}
+
+/// Solves an instance, of whose starts only `candidates` are looked at, if given: the proof is then one about them.
+pub fn prove(
+    instance: &Instance,
+    request: &Request,
+    control: &dyn Control,
+    candidates: Option<&Candidates>,
+) -> Outcome {
+    let start = request.warm_start.clone();
+    let best = start.and_then(|schedule| Some((valid_objective(instance, &schedule)?, schedule)));
+    let beat = best.as_ref().map(|&(objective, _)| Beat::new(instance, objective, request.gap));
+    let worth_finding = beat.map(|beat| {
+        let mut left = candidates.cloned().unwrap_or_else(|| Candidates::all(instance));
+        left.keep_below(instance, beat.threshold, control);
+        left
+    });
+    let (built, reason) = match build::build(instance, Extent::Reduced(worth_finding.as_ref().or(candidates))) {
+        Ok(built) => (built, None),
+        Err(NoProgram::Infeasible(reason)) => (Built::default(), Some(reason)),
+        Err(NoProgram::TooLarge(_)) => return Outcome::Unknown { bound: None, stop: Stop::Memory },
+    };
+    let search = Search { instance, request, control, built, best, beat };
+    match reason {
+        Some(reason) => search.exhausted(reason),
+        None => search.run(),
     }
 }
 
@@ -96,15 +132,12 @@ struct Search<'a> {
     control: &'a dyn Control,
     built: Built,
     best: Option<(f64, Schedule)>,
-    /// Whether `HiGHS` is given the incumbent to start from.
-    starts_warm: bool,
+    /// What the plan that was given leaves to beat.
+    beat: Option<Beat>,
 }
 
 impl Search<'_> {
     fn run(mut self) -> Outcome {
-        if let Some(warm) = &self.request.warm_start {
-            self.offer(warm.clone());
-        }
         let mut bound = None;
         for _ in 0..MOST_CUTS {
             let answer = backend::solve(&self.built.program, &self.asked(true), self.control);
@@ -116,7 +149,7 @@ impl Search<'_> {
             bound = strongest(bound, precision::bound(self.instance, &self.built.program, &answer));
             let Answer { verdict, values, .. } = answer;
             match verdict {
-                Verdict::Infeasible => return self.exhausted(),
+                Verdict::Infeasible => return self.exhausted(NO_SOLUTION.to_owned()),
                 Verdict::Stopped(stop) => {
                     if let Some(values) = values {
                         self.offer(extract::schedule(self.instance, &self.built, &values));
@@ -124,16 +157,10 @@ impl Search<'_> {
                     return self.stopped(bound, stop);
                 }
                 Verdict::Optimal => {
-                    let values = values.unwrap_or_default();
+                    let Some(values) = values else { break };
                     let schedule = extract::schedule(self.instance, &self.built, &values);
                     if self.offer(schedule) {
-                        if self.is_proved(bound) || !self.starts_warm {
-                            return self.stopped(bound, Stop::Finished);
-                        }
-                        // HiGHS 1.16 can map a start into its presolved space with too low an objective and then stop
-                        // at that: what it calls optimal is not what it found. Ask again without a start.
-                        self.starts_warm = false;
-                        continue;
+                        return self.stopped(bound, Stop::Finished);
                     }
                     extract::cut_off(&mut self.built, &values);
                 }
@@ -143,9 +170,8 @@ impl Search<'_> {
     }
 
     fn asked(&self, presolve: bool) -> Asked {
-        let incumbent = self.best.as_ref().filter(|_| self.starts_warm);
-        let start = incumbent.and_then(|(_, schedule)| extract::start(self.instance, &self.built, schedule));
-        Asked { presolve, threads: self.request.threads, gap: self.request.gap, start, cutoff: None }
+        let below = self.beat.map(|beat| self.built.program.scaled(beat.threshold));
+        Asked { presolve, threads: self.request.threads, gap: self.request.gap, below }
     }
 
     /// Whether the incumbent is within the asked gap of the bound.
@@ -165,18 +191,22 @@ impl Search<'_> {
     }
 
     /// Nothing is left to find: what was found, if anything, is optimal.
-    fn exhausted(self) -> Outcome {
+    fn exhausted(self, reason: String) -> Outcome {
+        let proved = self.beat.map(|beat| beat.proved);
         match self.best {
-            Some((objective, schedule)) => Outcome::Optimal { schedule, bound: objective },
-            None => Outcome::Infeasible {
-                reason:
-                    "the mixed-integer program of all rules has no solution (shown twice, with and without presolve)"
-                        .to_owned(),
-            },
+            Some((objective, schedule)) => {
+                Outcome::Optimal { schedule, bound: proved.unwrap_or(objective).min(objective) }
+            }
+            None => Outcome::Infeasible { reason },
         }
     }
 
     fn stopped(self, bound: Option<f64>, stop: Stop) -> Outcome {
+        // The bound is one on plans that beat what was given.
+        let bound = bound.map(|bound| match self.beat {
+            Some(beat) if bound >= beat.threshold => beat.proved,
+            _ => bound,
+        });
         let proved = self.is_proved(bound);
         match (self.best, bound) {
             (Some((objective, schedule)), Some(bound)) if proved => {

@@ -12,8 +12,9 @@ use rats_domain::steps::Steps;
 use rats_domain::topology::DomainKind;
 use rats_domain::units::{GpuCount, MicrosPerKwh, Millijoules, Milliwatts, Ticks};
 
-use super::build::{Built, Placing, Start};
+use super::build::{Built, Start};
 use super::linear::{ColumnId, Program, Sense};
+use super::placings::Placing;
 use crate::demand::by_node;
 
 type Terms = Vec<(ColumnId, f64)>;
@@ -49,7 +50,8 @@ fn foreign_limit(instance: &Instance, end: Ticks) -> Option<Ticks> {
     broken.map(|(piece, _)| piece.from).min()
 }
 
-fn has_negative_price(instance: &Instance) -> bool {
+/// Whether a price that counts is negative.
+pub(super) fn has_negative_price(instance: &Instance) -> bool {
     let negative = |tariff: &Steps<MicrosPerKwh>| tariff.steps().iter().any(|&(_, price)| price < MicrosPerKwh::ZERO);
     instance.objective.cost > 0.0 && instance.tariff.as_ref().is_some_and(negative)
 }
@@ -133,7 +135,7 @@ pub(super) fn rows(instance: &Instance, built: &mut Built) {
     budget(instance, built);
 }
 
-/// A job runs on a sleep node only while it is powered; a job runs only while the plan is active.
+/// A job runs on a sleep node only while it is powered; the plan is active in every tick after which a job ends.
 fn powered_while_busy(instance: &Instance, built: &mut Built) {
     for job in instance.jobs.ids() {
         let starts = &built.starts[built.by_job[job].clone()];
@@ -147,11 +149,11 @@ fn powered_while_busy(instance: &Instance, built: &mut Built) {
                 new.push((format!("powered_n{node}_j{job}_t{tick}"), terms));
             }
         }
-        if let Some(active) = &built.power.active {
-            for (tick, mut terms) in
-                (0..).zip(running(starts.iter(), active.len())).filter(|(_, terms)| !terms.is_empty())
-            {
-                terms.push((active[tick], -1.0));
+        for (tick, &active) in (0..).zip(built.power.active.iter().flatten()) {
+            let mut terms: Terms =
+                starts.iter().filter(|start| tick < start.ticks.to.0).map(|start| (start.column, 1.0)).collect();
+            if !terms.is_empty() {
+                terms.push((active, -1.0));
                 new.push((format!("active_j{job}_t{tick}"), terms));
             }
         }
@@ -306,6 +308,13 @@ pub(super) fn powered_column(instance: &Instance, power: &PowerColumns, node: No
         PowerMode::Sleep => power.on[node].as_ref().map(|on| on[tick]),
         PowerMode::AlwaysOn => power.active.as_ref().map(|active| active[tick]),
     }
+}
+
+/// The column without which no GPU of the node is of use in a tick: its power or, where that does not matter, that the
+/// plan is not over.
+pub(super) fn gate_column(instance: &Instance, power: &PowerColumns, node: NodeId, tick: usize) -> Option<ColumnId> {
+    let active = || power.active.as_ref().map(|active| active[tick]);
+    powered_column(instance, power, node, tick).or_else(active)
 }
 
 /// V11, in J.

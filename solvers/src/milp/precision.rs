@@ -15,6 +15,27 @@ use super::linear::Program;
 /// Relative error that tolerances of 1e-9 may leave in a bound, with a wide margin.
 const ERROR: f64 = 1e-7;
 
+/// What a plan has to beat, and what is proved when none does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Beat {
+    /// Plans below it are looked for.
+    pub threshold: f64,
+    /// No plan is below it if none is below the threshold.
+    pub proved: f64,
+}
+
+impl Beat {
+    /// A known objective, within a relative gap; on a grid, a better plan is better by a step.
+    pub fn new(instance: &Instance, objective: f64, gap: f64) -> Self {
+        if gap > 0.0 {
+            let threshold = objective - gap * objective.abs();
+            return Self { threshold, proved: threshold };
+        }
+        let step = grid(instance).filter(|&step| step > 4.0 * ERROR * objective.abs());
+        Self { threshold: objective - step.unwrap_or(0.0) / 2.0, proved: objective }
+    }
+}
+
 /// The lower bound on the instance's objective that an answer proves.
 pub(crate) fn bound(instance: &Instance, program: &Program, answer: &Answer) -> Option<f64> {
     let raw = program.objective(answer.bound?);

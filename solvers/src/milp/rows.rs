@@ -7,7 +7,7 @@ use rats_domain::instance::Instance;
 use rats_domain::interval::Interval;
 use rats_domain::units::Ticks;
 
-use super::build::{Built, Start};
+use super::build::Built;
 use super::linear::{ColumnId, Sense};
 use super::power;
 use crate::demand::{Shared, capacity, demands};
@@ -31,26 +31,13 @@ fn one_start(instance: &Instance, built: &mut Built) {
 }
 
 /// V5: by the end of each tick, a job has started only if the one before it has ended by the start of that tick.
+///
+/// Where one of the two is fixed, the window of the other sees to it.
 fn precedence(instance: &Instance, built: &mut Built) {
-    for (id, job) in instance.jobs.iter() {
-        for &before in &job.after {
-            match (&instance.jobs[before].fixed, &job.fixed) {
-                (Some(_), Some(_)) => {}
-                (Some(first), None) => {
-                    let end = first.end(instance, before);
-                    forbid(built, id, |start| start.ticks.from < end);
-                }
-                (None, Some(then)) => forbid(built, before, |start| start.ticks.to > then.start),
-                (None, None) => between(built, before, id),
-            }
-        }
-    }
-}
-
-fn forbid(built: &mut Built, job: JobId, is_forbidden: impl Fn(&Start) -> bool) {
-    for start in &built.starts[built.by_job[job].clone()] {
-        if is_forbidden(start) {
-            built.program.columns[start.column.0].upper = 0.0;
+    let is_free = |job: JobId| instance.jobs[job].fixed.is_none();
+    for (id, job) in instance.jobs.iter().filter(|&(id, _)| is_free(id)) {
+        for &before in job.after.iter().filter(|&&before| is_free(before)) {
+            between(built, before, id);
         }
     }
 }
@@ -85,10 +72,10 @@ fn cells(instance: &Instance, built: &mut Built) {
         }
     }
     for ((cell, tick), mut terms) in terms {
-        let size = built.cells[cell].gpus.len() as f64;
+        let size = built.space.cells[cell].gpus.len() as f64;
         let powered = usize::try_from(tick)
             .ok()
-            .and_then(|tick| power::powered_column(instance, &built.power, built.cells[cell].node, tick));
+            .and_then(|tick| power::gate_column(instance, &built.power, built.space.cells[cell].node, tick));
         terms.extend(powered.map(|column| (column, -size)));
         let limit = if powered.is_some() { 0.0 } else { size };
         built.program.row(format!("gpus_c{cell}_t{tick}"), terms, Sense::AtMost, limit);

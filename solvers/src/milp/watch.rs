@@ -52,11 +52,14 @@ impl Watch {
 fn last_line(log: &str) -> Logged {
     let numbers = |line: &str| -> Option<Logged> {
         let mut tokens = line.split_whitespace().skip_while(|token| !token.ends_with('%')).skip(1);
-        let number = |token: Option<&str>| token?.trim_end_matches('*').parse::<f64>().ok();
-        let (bound, incumbent) = (number(tokens.next())?, number(tokens.next())?);
+        let (bound, incumbent) = (tokens.next()?, tokens.next()?);
+        // A star marks what is to be beaten, which is no solution.
+        let is_found = !incumbent.ends_with('*');
+        let number = |token: &str| token.trim_end_matches('*').parse::<f64>().ok();
+        let (bound, incumbent) = (number(bound)?, number(incumbent)?);
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         let bound = finite(bound).map(|bound| bound - LOG_ROUNDING * bound.abs());
-        Some(Logged { bound, incumbent: finite(incumbent) })
+        Some(Logged { bound, incumbent: finite(incumbent).filter(|_| is_found) })
     };
     log.lines().rev().find_map(numbers).unwrap_or_default()
 }
@@ -90,6 +93,9 @@ mod tests {
         let logged = last_line(log);
         assert_eq!(logged.incumbent, Some(12.0));
         assert!(logged.bound.is_some_and(|bound| (bound - 10.5).abs() < 1e-6));
+        let starred =
+            " R       3       1         2  12.50%   10.5            12*             12.50%     8 0 0 12 0.0s\n";
+        assert_eq!(last_line(starred).incumbent, None);
         assert_eq!(last_line("nothing here\n"), Logged::default());
     }
 

@@ -31,6 +31,11 @@ pub const MOST_LEAVES: f64 = 1e6;
 
 /// A random instance.
 pub fn random_instance(seed: u64, size: Size) -> Instance {
+    random_file(seed, size).1
+}
+
+/// A random instance with its file.
+pub fn random_file(seed: u64, size: Size) -> (InstanceFile, Instance) {
     let mut random = Random::new(seed.wrapping_mul(2).wrapping_add(u64::from(size == Size::Tiny)));
     loop {
         let mut file = draw::file(&mut random, size);
@@ -42,7 +47,7 @@ pub fn random_instance(seed: u64, size: Size) -> Instance {
         tighten::around(&mut random, &instance, &schedule, &mut file);
         let Some(instance) = read(&file) else { continue };
         if size == Size::Tiny || leaves(&instance) <= MOST_LEAVES {
-            return instance;
+            return (file, instance);
         }
     }
 }
