@@ -6,12 +6,12 @@ use rats_domain::interval::Interval;
 use rats_domain::units::Ticks;
 
 use super::candidates::Candidates;
-use crate::cells::{Cell, Pattern};
 use super::linear::{ColumnId, Program};
 use super::placings::{self, Placing, Placings, Space};
 use super::power::{self, PowerColumns};
 use super::rows;
 use super::{COLUMN_LIMIT, NoProgram};
+use crate::cells::{Cell, Pattern};
 
 /// The column of a placing at a start.
 #[derive(Clone, Copy, Debug)]

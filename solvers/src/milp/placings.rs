@@ -16,9 +16,9 @@ use rats_domain::instance::{Instance, JobOption};
 use rats_domain::interval::Interval;
 use rats_domain::units::{GpuCount, Ticks};
 
-use crate::cells::{Cell, Pattern, cells, patterns};
 use super::limits;
 use super::power::{self, has_negative_price};
+use crate::cells::{Cell, Pattern, cells, patterns};
 use crate::demand::{Shared, by_node, capacity, demands};
 
 /// Most patterns of one option.

@@ -1,0 +1,93 @@
+//! The proving line: bounds from cheap to strong, each given the best plan of the moment.
+
+use std::time::Duration;
+
+use rats_domain::solver::{Control, Outcome, Request, Solver};
+
+use super::board::Board;
+use super::line::Line;
+use super::search;
+use crate::aggregate::counted;
+use crate::bounds::lagrange::{Ascent, Relaxation};
+use crate::milp::Milp;
+
+/// Before proofs begin, this line searches too: for a part of the time, but not long.
+const WARM_UP: (f64, Duration) = (0.1, Duration::from_millis(1500));
+/// Most steps of the Lagrangian bound.
+const STEPS: usize = 4000;
+/// Part of the time left that one round of counting nodes may take.
+const COUNTING: f64 = 0.5;
+
+/// Proves until plan and bound meet, the time is up, or nothing is left to try.
+pub(super) fn until_settled(board: &Board<'_>, request: &Request, control: &dyn Control) {
+    warm_up(board, request, control);
+    count_nodes(board, request, control);
+    if control.stop().is_some() || board.is_settled() || Milp.refuses(board.instance).is_some() {
+        return;
+    }
+    let warm_start = board.best().map(|(_, schedule)| schedule);
+    let line = Line::part(board, control, 1.0).for_bounds();
+    let outcome = Milp.solve(board.instance, &Request { warm_start, threads: 1, ..request.clone() }, &line);
+    let bound = match outcome {
+        Outcome::Infeasible { reason } => return board.refute(reason),
+        Outcome::Optimal { schedule, bound } => {
+            board.offer(schedule);
+            Some(bound)
+        }
+        Outcome::Feasible { schedule, bound, .. } => {
+            board.offer(schedule);
+            bound
+        }
+        Outcome::Unknown { bound, .. } => bound,
+    };
+    if let Some(bound) = bound {
+        board.raise(bound);
+    }
+}
+
+fn warm_up(board: &Board<'_>, request: &Request, control: &dyn Control) {
+    let time = control.remaining().map_or(WARM_UP.1, |left| left.mul_f64(WARM_UP.0).min(WARM_UP.1));
+    if control.remaining().is_some() || board.value().is_none() {
+        search::once(board, request.seed, &Line::at_most(board, control, time));
+    }
+}
+
+/// Counts nodes again and again, as long as a better plan gives it less to look at.
+fn count_nodes(board: &Board<'_>, request: &Request, control: &dyn Control) {
+    let Some(model) = Relaxation::new(board.instance) else { return };
+    let mut last = None;
+    while control.stop().is_none() && !board.is_settled() {
+        let value = board.value();
+        if last.is_some() && value == last {
+            return;
+        }
+        last = value;
+        let ascent = ascend(board, &model, value, control);
+        let line = Line::part(board, control, COUNTING).for_bounds();
+        let Some(counted) = counted(board.instance, &ascent, &model, value, 1, request.gap, &line) else { return };
+        if counted.bound == f64::INFINITY {
+            board.refute("the program with nodes counted by class has no solution".to_owned());
+            return;
+        }
+        board.raise(counted.bound);
+    }
+}
+
+/// The Lagrangian bound alone.
+pub(super) fn lagrangian(board: &Board<'_>, control: &dyn Control) {
+    if let Some(model) = Relaxation::new(board.instance) {
+        ascend(board, &model, board.value(), control);
+    }
+}
+
+fn ascend<'m>(board: &Board<'_>, model: &'m Relaxation, value: Option<f64>, control: &dyn Control) -> Ascent<'m> {
+    let mut ascent = Ascent::new(model, value);
+    for _ in 0..STEPS {
+        if ascent.is_converged() || value.is_some_and(|value| ascent.bound() >= value) || control.stop().is_some() {
+            break;
+        }
+        ascent.step();
+    }
+    board.raise(value.map_or(ascent.bound(), |value| ascent.bound().min(value)));
+    ascent
+}
