@@ -24,22 +24,20 @@
 
 mod build;
 
-use rats_domain::ids::{JobId, OptionId, Table};
+use rats_domain::ids::Table;
 use rats_domain::instance::Instance;
 use rats_domain::solver::Control;
 use rats_domain::units::Ticks;
 
 use self::build::{Built, Excluded, build};
 use crate::bounds::lagrange::{Ascent, Relaxation};
+use crate::local_search::realize::Picture;
 use crate::milp::{Asked, Beat, Verdict, proved_bound, solve_program};
 
 /// Most columns of a program.
 const COLUMN_LIMIT: usize = 60_000;
 /// Gap at which a program counts as solved: the last digits of the relaxed optimum decide nothing.
 const LEAST_GAP: f64 = 1e-6;
-
-/// What each job does in a solution of the relaxed model.
-pub type Picture = Table<JobId, Option<(OptionId, Ticks)>>;
 
 /// What counting nodes proves and suggests.
 #[derive(Clone, Debug)]

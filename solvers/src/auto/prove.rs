@@ -9,14 +9,18 @@ use super::line::Line;
 use super::search;
 use crate::aggregate::counted;
 use crate::bounds::lagrange::{Ascent, Relaxation};
+use crate::local_search::realize::realize;
 use crate::milp::Milp;
 
-/// Before proofs begin, this line searches too: for a part of the time, but not long.
-const WARM_UP: (f64, Duration) = (0.1, Duration::from_millis(1500));
+/// Before proofs begin, this line searches too: for a part of the time, and this long for each job at most.
+const WARM_UP: (f64, Duration) = (0.1, Duration::from_millis(20));
 /// Most steps of the Lagrangian bound.
 const STEPS: usize = 4000;
 /// Part of the time left that one round of counting nodes may take.
 const COUNTING: f64 = 0.5;
+
+/// Part of the time left in which nodes are looked for, for the solution of a round.
+const REALIZING: f64 = 0.1;
 
 /// Proves until plan and bound meet, the time is up, or nothing is left to try.
 pub(super) fn until_settled(board: &Board<'_>, request: &Request, control: &dyn Control) {
@@ -46,7 +50,9 @@ pub(super) fn until_settled(board: &Board<'_>, request: &Request, control: &dyn 
 }
 
 fn warm_up(board: &Board<'_>, request: &Request, control: &dyn Control) {
-    let time = control.remaining().map_or(WARM_UP.1, |left| left.mul_f64(WARM_UP.0).min(WARM_UP.1));
+    let jobs = u32::try_from(board.instance.jobs.len()).unwrap_or(u32::MAX);
+    let most = WARM_UP.1.saturating_mul(jobs);
+    let time = control.remaining().map_or(most, |left| left.mul_f64(WARM_UP.0).min(most));
     if control.remaining().is_some() || board.value().is_none() {
         search::once(board, request.seed, &Line::at_most(board, control, time));
     }
@@ -70,6 +76,12 @@ fn count_nodes(board: &Board<'_>, request: &Request, control: &dyn Control) {
             return;
         }
         board.raise(counted.bound);
+        if let Some(found) = counted.picture.and_then(|picture| {
+            let line = Line::part(board, control, REALIZING);
+            realize(board.instance, &picture, request.seed, &line)
+        }) {
+            board.offer(found);
+        }
     }
 }
 

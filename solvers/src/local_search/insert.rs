@@ -9,6 +9,7 @@
 use rats_domain::steps::Steps;
 use rats_domain::topology::Rank;
 
+use super::realize::Picture;
 use crate::grid::{Frame, Grid, OptionFrame, Placing, Rooms, bits};
 use crate::random::Random;
 
@@ -60,6 +61,8 @@ pub struct Inserter {
     by_type: Vec<Vec<usize>>,
     switches: Vec<usize>,
     changes: Vec<usize>,
+    /// Option and start to which jobs are held, by job.
+    held: Option<Picture>,
 }
 
 impl Inserter {
@@ -81,7 +84,18 @@ impl Inserter {
             by_type: (0..types).map(|gpu_type| frame.nodes_of(gpu_type).collect()).collect(),
             switches: several.collect(),
             changes: steps.filter_map(|&(at, _)| usize::try_from(at.0).ok()).collect(),
+            held: None,
         }
+    }
+
+    /// Holds jobs to the options and starts of a picture from now on.
+    pub fn hold(&mut self, picture: &Picture) {
+        self.held = Some(picture.clone());
+    }
+
+    /// Lets them go.
+    pub fn let_go(&mut self) {
+        self.held = None;
     }
 
     /// The best placing found for a job that is not placed.
@@ -89,8 +103,17 @@ impl Inserter {
         let row = &grid.frame.jobs[job];
         let (earliest, latest) = (grid.earliest(job), grid.latest(job));
         let mut best: Option<Found> = None;
+        let held = self.held.as_ref().and_then(|held| held[row.id]);
         for position in 0..row.options.len() {
             let option = &row.options[position];
+            let (mut earliest, mut latest) = (earliest, latest);
+            if let Some((id, start)) = held {
+                let start = usize::try_from(start.0).unwrap_or(usize::MAX);
+                if id != option.id || start < earliest {
+                    continue;
+                }
+                (earliest, latest) = (start, latest.min(start.saturating_add(option.ticks)));
+            }
             if earliest + option.ticks > latest {
                 continue;
             }

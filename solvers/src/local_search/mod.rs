@@ -23,6 +23,7 @@
 
 mod anneal;
 pub mod insert;
+pub mod realize;
 mod recreate;
 mod ruin;
 mod walk;
