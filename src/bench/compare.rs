@@ -208,7 +208,7 @@ mod tests {
     fn runs(factor: f64) -> Vec<Row> {
         let one = |number: usize| {
             let objective = 100.0 * factor * (1.0 + (number / 2) as f64);
-            let seed = if number.is_multiple_of(2) { 0 } else { 1 };
+            let seed = u64::from(!number.is_multiple_of(2));
             Row { bound: Some(1.0), gap: Some(0.5), ..row(&format!("i{}", number / 2), "s", seed, Some(objective)) }
         };
         (0..12).map(one).collect()

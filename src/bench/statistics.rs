@@ -102,10 +102,10 @@ fn normal_tail(ranks: &[usize], positive: usize) -> f64 {
 ///
 /// Formula 26.2.17 of M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions", 1964; error below 1e-7.
 fn upper_normal(z: f64) -> f64 {
+    const COEFFICIENTS: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     if z < 0.0 {
         return 1.0 - upper_normal(-z);
     }
-    const COEFFICIENTS: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let polynomial = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| (sum + coefficient) * t);
     (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * polynomial

@@ -1,5 +1,6 @@
 //! `rats bench`: run solvers over suites, summarize a report, compare two.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -219,7 +220,7 @@ fn summarize(folder: &Path) -> Result<Answer, Problems> {
     let (raw, page) = (folder.join(RAW), folder.join(SUMMARY));
     let mut text = format!("{rows} in {}, summary in {}\n", raw.display(), page.display());
     for contradiction in &summary.contradictions {
-        text.push_str(&format!("{}\n", contradiction.text()));
+        let _ = writeln!(text, "{}", contradiction.text());
     }
     Ok(Answer { text, exit: u8::from(!summary.contradictions.is_empty()) })
 }
