@@ -9,7 +9,7 @@ node is off is an interval that fills it. A row per type of GPU and tick says th
 Model: every rule V1-V13 and every term of `docs/model.md`, in integers. Only where weights and prices do not fit into
 64 bits are costs rounded, downwards, so that bounds stay valid.
 
-    cp_sat.py INSTANCE [--time-limit S] [--threads N] [--seed N] [-o PLAN] [--starts index|interval]
+    cp_sat.py INSTANCE [--time-limit S] [--threads N] [--seed N] [-o PLAN] [--starts index|interval] [--patterns N]
 
 prints one JSON document as `rats solve --json` does. Nothing is taken from another solver: there is no hint.
 """
@@ -29,15 +29,14 @@ from rats_model import Infeasible, Instance, Refused, at
 
 # Most start literals of a model.
 MOST_STARTS = 500_000
-# Most patterns of a job; beyond it GPUs are counted by cell.
-MOST_PATTERNS = 150
 # Largest sum of costs that stays exact in the solver's arithmetic.
 MOST_COST = 1 << 52
 
 
 class Model:
-    def __init__(self, instance, starts):
+    def __init__(self, instance, starts, most_patterns):
         self.i = instance
+        self.most_patterns = most_patterns
         self.m = cp_model.CpModel()
         self.index_starts = starts == "index" or instance.tariff is not None
         self.costs = []  # (literal or variable, Fraction per unit)
@@ -165,8 +164,8 @@ class Model:
         for k, literal in self.option[j].items():
             shapes.setdefault(job.options[k].shape(), []).append(literal)
         try:
-            patterns = [(shape, p) for shape in shapes for p in self.i.patterns(shape, MOST_PATTERNS)]
-            if len(patterns) > MOST_PATTERNS:
+            patterns = [(shape, p) for shape in shapes for p in self.i.patterns(shape, self.most_patterns)]
+            if len(patterns) > self.most_patterns:
                 raise Refused("many")
         except Refused:
             self._count_cells(job, shapes)
@@ -691,7 +690,7 @@ def plan_of(model, solver):
 
 
 def solve(instance, arguments, began):
-    model = Model(instance, arguments.starts)
+    model = Model(instance, arguments.starts, arguments.patterns)
     scale = model.minimize()
     constant = model.constant
     to_objective = lambda value: float(Fraction(value) / scale + constant)
@@ -728,6 +727,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--starts", choices=["index", "interval"], default="index")
+    parser.add_argument("--patterns", type=int, default=150, help="most patterns of a job; beyond it cells are counted")
     parser.add_argument("--linearization", type=int, default=1)
     parser.add_argument("--rats", help="not used: this model shares no code with the program")
     parser.add_argument("-o", "--output", help="also write the plan to this file")
