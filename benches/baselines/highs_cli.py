@@ -23,6 +23,9 @@ from pathlib import Path
 
 from rats_model import Instance
 
+if shutil.which("highs") is None:
+    import highspy
+
 START = re.compile(r"x_j(\d+)_o(\d+)_p\d+_t(\d+)$")
 ON = re.compile(r"on_n(\d+)_t(\d+)$")
 ROW = re.compile(r"gpus_c(\d+)_t\d+$")
@@ -36,8 +39,6 @@ def program():
 def version():
     if program():
         return subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    import highspy
-
     return f"highspy {highspy.Highs().version()}"
 
 
@@ -72,8 +73,6 @@ def run(model, folder, seconds, threads, seed):
         arguments += ["--solution_file", str(folder / "solution")]
         subprocess.run(arguments, stdout=subprocess.DEVNULL, check=True)
         return
-    import highspy
-
     solver = highspy.Highs()
     for name, value in options.items():
         solver.setOptionValue(name, value)
