@@ -1,15 +1,17 @@
 """An instance of RATS as a model of OR-Tools CP-SAT, as someone would write it who knows that solver.
 
-Idea: one literal per option of a job; starts are literals per option and tick, so that the relaxation sees prices and
-powered ticks, and integer start variables of intervals, so that the cumulative constraints propagate. GPUs are counted
+Idea: one literal per option of a job; starts are integer variables of intervals, so that the cumulative constraints
+propagate, and, in small models and under a tariff, literals per option and tick, so that the relaxation sees prices and
+powered ticks. GPUs are counted
 by cells of interchangeable ones and handed out afterwards. A placement is one literal per pattern (how many GPUs of
 each cell) while patterns are few, else one count per cell. Nodes that sleep have a literal per tick; a tick in which a
-node is off is an interval that fills it. A row per type of GPU and tick says that powered GPUs cover the work.
+node is off is an interval that fills it. A row per type of GPU (and tick, where starts have literals) says that powered
+GPUs cover the work.
 
 Model: every rule V1-V13 and every term of `docs/model.md`, in integers. Only where weights and prices do not fit into
 64 bits are costs rounded, downwards, so that bounds stay valid.
 
-    cp_sat.py INSTANCE [--time-limit S] [--threads N] [--seed N] [-o PLAN] [--starts index|interval] [--patterns N]
+    cp_sat.py INSTANCE [--time-limit S] [--threads N] [--seed N] [-o PLAN] [--starts auto|index|interval] [--patterns N]
 
 prints one JSON document as `rats solve --json` does. Nothing is taken from another solver: there is no hint.
 """
@@ -29,6 +31,8 @@ from rats_model import Infeasible, Instance, Refused, at
 
 # Most start literals of a model.
 MOST_STARTS = 500_000
+# Up to here literals per start pay for themselves: stronger bounds; beyond, plans come later than time is up.
+START_LITERALS_THAT_PAY = 5_000
 # Largest sum of costs that stays exact in the solver's arithmetic.
 MOST_COST = 1 << 52
 
@@ -38,7 +42,6 @@ class Model:
         self.i = instance
         self.most_patterns = most_patterns
         self.m = cp_model.CpModel()
-        self.index_starts = starts == "index" or instance.tariff is not None
         self.costs = []  # (literal or variable, Fraction per unit)
         self.constant = Fraction(0)
         self.energy = []  # (literal or variable, mJ per unit)
@@ -47,6 +50,7 @@ class Model:
         self.fixed = [job for job in instance.jobs if job.fixed]
         self.negative = self.weight("cost") > 0 and any(price < 0 for _, price in instance.tariff or [])
         self.reach = self._reach()
+        self.index_starts = self._indexes_starts(starts)
         self._fixed_jobs_keep_rules()
         self._jobs()
         self._power()
@@ -71,6 +75,17 @@ class Model:
             if cap is not None and foreign is not None and foreign > cap:
                 return tick
         return max(0, reach)
+
+    def _indexes_starts(self, asked):
+        """Whether starts have literals per tick; prices over time need them."""
+        total = 0
+        for job in self.free:
+            total += sum(max(0, self._last_start(job, o) - job.release + 1) for o in job.options)
+        wanted = asked == "index" or (asked == "auto" and total <= START_LITERALS_THAT_PAY)
+        indexed = wanted or self.i.tariff is not None
+        if indexed and total > MOST_STARTS:
+            raise Refused(f"the model would have {total} start literals, more than {MOST_STARTS}")
+        return indexed
 
     def fixed_end(self, job):
         option, start, _ = job.fixed
@@ -103,11 +118,6 @@ class Model:
     def _jobs(self):
         self.option, self.start, self.duration, self.end, self.at_start = {}, {}, {}, {}, {}
         self.place, self.counts, self.inside_literals, self.unions = {}, {}, {}, {}
-        total = 0
-        for job in self.free:
-            total += sum(max(0, self._last_start(job, o) - job.release + 1) for o in job.options)
-        if self.index_starts and total > MOST_STARTS:
-            raise Refused(f"the model would have {total} start literals, more than {MOST_STARTS}")
         for job in self.free:
             self._times(job)
             self._placement(job)
@@ -698,8 +708,9 @@ def solve(instance, arguments, began):
     solver.parameters.num_workers = arguments.threads
     solver.parameters.random_seed = arguments.seed
     solver.parameters.linearization_level = arguments.linearization
-    # Probing takes longer than it saves on these models.
+    # Probing and repeated presolve take longer than they save on these models.
     solver.parameters.cp_model_probing_level = 0
+    solver.parameters.max_presolve_iterations = 1
     solver.parameters.max_time_in_seconds = max(0.01, arguments.time_limit - (time.monotonic() - began))
     watcher = Watcher(began, to_objective)
     solver.best_bound_callback = watcher.on_bound
@@ -728,7 +739,7 @@ def main():
     parser.add_argument("--time-limit", type=float, default=60)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--starts", choices=["index", "interval"], default="index")
+    parser.add_argument("--starts", choices=["auto", "index", "interval"], default="auto")
     parser.add_argument("--patterns", type=int, default=150, help="most patterns of a job; beyond it cells are counted")
     parser.add_argument("--linearization", type=int, default=1)
     parser.add_argument("--rats", help="not used: this model shares no code with the program")

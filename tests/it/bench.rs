@@ -261,8 +261,8 @@ fn baselines_prove_the_recorded_optima_of_all_tiny_instances() {
     }
     for path in tiny() {
         let known = known.get("tiny", path.file_stem().unwrap().to_str().unwrap()).unwrap();
-        for more in [["--starts", "interval"].as_slice(), &["--patterns", "0"]] {
-            let solved = baseline(&python, "cp_sat.py", &path, more);
+        for more in [["--starts", "interval"], ["--patterns", "0"]] {
+            let solved = baseline(&python, "cp_sat.py", &path, &more);
             let who = format!("{} {more:?}", path.display());
             is_as_recorded(&who, solved["status"].as_str().unwrap(), solved["objective"].as_f64(), known);
         }
