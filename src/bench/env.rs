@@ -20,7 +20,7 @@ pub struct Env {
     pub conditions: Conditions,
     /// Commit of the working tree around the program, if that is known; `-dirty` marks changes.
     pub commit: Option<String>,
-    /// Versions of the baselines by solver.
+    /// Versions of the baselines by solver, with a hash of their scripts.
     pub baselines: BTreeMap<String, String>,
     /// Ids of the solvers.
     pub solvers: Vec<String>,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rats_domain::check::CheckedPlan;
 use rats_domain::codes::Code;
+use rats_domain::instance::sha256_hex;
 use rats_domain::problem::{Problem, Problems};
 use rats_solvers::registry;
 
@@ -18,7 +19,7 @@ use super::report::{ENV, RAW};
 use super::row::{Ending, Row, Trajectory};
 use crate::clock::today;
 use crate::document::json;
-use crate::io::write;
+use crate::io::{bytes, write};
 use crate::report::{number, percent};
 
 /// What is asked of a benchmark.
@@ -142,7 +143,26 @@ fn baseline_version(plan: &Plan, solver: &str) -> Result<String, Problems> {
     let output = std::process::Command::new(&plan.python).arg(&script).arg("--version").output();
     let output = output.map_err(|error| unusable(&error.to_string()))?;
     let last = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().last().unwrap_or_default().trim().to_owned();
-    if output.status.success() { Ok(last(&output.stdout)) } else { Err(unusable(&last(&output.stderr)).into()) }
+    if !output.status.success() {
+        return Err(unusable(&last(&output.stderr)).into());
+    }
+    Ok(format!("{}, scripts {}", last(&output.stdout), &scripts_sha256(&plan.baselines)?[..12]))
+}
+
+/// One hash of all scripts of the baselines: rows of different models must not mix.
+fn scripts_sha256(folder: &Path) -> Result<String, Problems> {
+    let unreadable = |error: std::io::Error| Problem::new(Code::U01, folder.display().to_string(), format!("{error}."));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        paths.push(entry.map_err(unreadable)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "py"));
+    paths.sort();
+    let mut content = Vec::new();
+    for path in paths {
+        content.extend(bytes(&path)?);
+    }
+    Ok(sha256_hex(&content))
 }
 
 impl Plan {
