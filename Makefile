@@ -5,7 +5,7 @@ RATS := target/release/rats
 DEMO := instances/demo/testbed.json
 DEMO_SECONDS ?= 60
 
-.PHONY: demo test docs bench best-known families family-table deps build fmt clippy
+.PHONY: demo test docs bench baselines best-known families family-table deps build fmt clippy
 
 demo: build ## Solves the shipped instance, checks the plan and explains one job of it.
 	$(RATS) info $(DEMO)
@@ -53,6 +53,17 @@ family-table: build ## Prints the table of the shipped instances in instances/RE
 
 bench: deps ## Measures; compare ratios within one run.
 	cargo bench --workspace
+
+BASELINES_VENV := target/baselines-venv
+BASELINES_STAMP := $(BASELINES_VENV)/installed-$(shell cksum < benches/baselines/requirements.txt | cut -d' ' -f1)
+
+baselines: $(BASELINES_STAMP) ## Installs what `rats bench --solvers cp_sat,highs_cli` needs, and tests both models.
+	RATS_BASELINES_PYTHON=$(BASELINES_VENV)/bin/python cargo test --release -p rats --test it baselines
+
+$(BASELINES_STAMP):
+	python3 -m venv $(BASELINES_VENV)
+	$(BASELINES_VENV)/bin/python -m pip install --quiet -r benches/baselines/requirements.txt
+	@touch $@
 
 build: deps
 	cargo build --release --workspace

@@ -1,7 +1,7 @@
 //! Time limit, interruption and the live line of a run.
 
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,18 @@ use rats_domain::solver::{Control, Progress, Stop};
 
 use crate::clock::Stopwatch;
 use crate::report::{number, percent};
+
+/// Most changes that a trajectory keeps; of more, every other one is left out.
+const MOST_CHANGES: usize = 1000;
+
+/// A moment in which the best known plan or bound of a run changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Seconds since the start.
+    pub at_s: f64,
+    /// What was known from then on.
+    pub progress: Progress,
+}
 
 /// How progress is shown on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +43,10 @@ pub struct RunControl {
     best: Mutex<Best>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Best {
     progress: Progress,
+    changes: Vec<Change>,
     first_plan: Option<Duration>,
     shown: bool,
 }
@@ -63,6 +76,11 @@ impl RunControl {
     /// When the first schedule was reported.
     pub fn first_plan(&self) -> Option<Duration> {
         self.best.lock().unwrap_or_else(PoisonError::into_inner).first_plan
+    }
+
+    /// How the best known plan and bound moved, oldest first.
+    pub fn trajectory(&self) -> Vec<Change> {
+        self.best.lock().unwrap_or_else(PoisonError::into_inner).changes.clone()
     }
 
     /// Ends the line that was overwritten in place.
@@ -102,11 +120,25 @@ impl Control for RunControl {
             return;
         }
         best.progress = better;
+        best.note(Change { at_s: self.elapsed().as_secs_f64(), progress: better });
         if better.incumbent.is_some() && best.first_plan.is_none() {
             best.first_plan = Some(self.elapsed());
         }
         best.shown = true;
         self.show(better);
+    }
+}
+
+impl Best {
+    fn note(&mut self, change: Change) {
+        if self.changes.len() == MOST_CHANGES {
+            let mut position = 0;
+            self.changes.retain(|_| {
+                position += 1;
+                position % 2 == 1
+            });
+        }
+        self.changes.push(change);
     }
 }
 
@@ -154,9 +186,29 @@ pub fn catch_interrupts() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(flag)
 }
 
+/// Counts Ctrl-C and SIGTERM without ending the process: the first asks to end soon, the next to end now.
+///
+/// # Errors
+/// The handler cannot be installed.
+pub fn count_interrupts() -> Result<Arc<AtomicUsize>, ctrlc::Error> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&count);
+    ctrlc::set_handler(move || {
+        if seen.fetch_add(1, Ordering::Relaxed) == 0 {
+            say("\nending after the current run; once more to end now\n");
+        }
+    })?;
+    Ok(count)
+}
+
 /// Highest resident memory of this process so far in MiB; 0 where the system does not say.
 pub fn peak_memory_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    peak_memory_of("self")
+}
+
+/// Highest resident memory so far of the process with this id, in MiB; 0 where the system does not say.
+pub fn peak_memory_of(process: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok());
     kib.map_or(0, |kib: u64| kib.div_ceil(1024))
@@ -204,5 +256,19 @@ mod tests {
         assert!(first.is_some());
         control.progress(Progress { incumbent: Some(2.0), bound: None });
         assert_eq!(control.first_plan(), first);
+        let seen: Vec<_> = control.trajectory().iter().map(|change| change.progress.incumbent).collect();
+        assert_eq!(seen, [None, Some(3.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn a_long_trajectory_is_thinned_out_and_keeps_its_ends() {
+        let control = control(None);
+        for step in 0..2500 {
+            control.progress(Progress { incumbent: Some(f64::from(5000 - step)), bound: None });
+        }
+        let changes = control.trajectory();
+        let incumbents = |position: usize| changes[position].progress.incumbent;
+        assert!(changes.len() <= MOST_CHANGES);
+        assert_eq!((incumbents(0), incumbents(changes.len() - 1)), (Some(5000.0), Some(2501.0)));
     }
 }

@@ -4,6 +4,7 @@
 //! and the command line. Every number that it shows comes from the evaluation of a plan, never from a solver.
 
 pub mod baseline;
+pub mod bench;
 pub mod best_known;
 pub mod build;
 pub mod catalogue;
@@ -13,6 +14,7 @@ pub mod control;
 pub mod document;
 pub mod explain;
 pub mod fabric;
+pub mod features;
 pub mod generate;
 pub mod import;
 pub mod io;

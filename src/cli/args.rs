@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bench::BenchArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -104,6 +105,16 @@ Example:
 An entry changes only if the checked plan is better, a proof is new or contradicts it, or the instance file has
 changed. Ctrl-C keeps what is done.")]
     Record(RecordArgs),
+    /// Run solvers over suites of instances and write a report.
+    #[command(after_help = "\
+Examples:
+  rats bench instances/small --solvers auto,milp --time-limit 60 --seeds 0,1,2
+  rats bench instances/small --solvers milp,cp_sat,highs_cli --threads 2 -o reports/2024-02-29-baselines
+  rats bench compare reports/2024-02-29-small reports/2024-03-07-small
+
+The report's folder holds raw.csv, summary.md and env.json; a benchmark that was ended goes on where it was. Ctrl-C ends
+it after the current run. What the figures mean is in docs/benchmarking.md. Exit code 1 if a bound lies above a plan.")]
+    Bench(BenchArgs),
     /// Describe a network as the tree of an instance.
     #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
     Topology(TopologyArgs),
@@ -421,7 +432,7 @@ impl SourceOf {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 60".to_owned())?;
     if !(0.0..=MOST_SECONDS).contains(&seconds) {
         return Err("must be from 0 to 1000000000 seconds, such as 60".to_owned());
@@ -429,7 +440,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-fn whole(text: &str) -> Result<u64, String> {
+pub(super) fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 

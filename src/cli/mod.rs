@@ -4,6 +4,7 @@
 //! to standard error, one line each: `error [CODE] place: message remedy`.
 
 mod args;
+mod bench;
 mod bound;
 mod build;
 mod check;
@@ -89,6 +90,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run_command(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use rats_domain::check::CheckedPlan;
 use rats_domain::codes::Code;
+use rats_domain::evaluate::Evaluation;
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::solver::{Request, Solver};
-use rats_solvers::{Solved, Status, registry, run};
+use rats_solvers::{Status, registry, run};
 
 use super::Answer;
 use super::args::RecordArgs;
@@ -54,7 +55,7 @@ pub(super) fn run_command(args: &RecordArgs) -> Result<Answer, Problems> {
     }
 }
 
-fn word(change: Option<Change>) -> String {
+pub(super) fn word(change: Option<Change>) -> String {
     match change {
         Some(Change::New) => "new".to_owned(),
         Some(Change::Better) => "better".to_owned(),
@@ -65,7 +66,8 @@ fn word(change: Option<Change>) -> String {
     }
 }
 
-fn read_registry(path: &Path) -> Result<BestKnown, Problems> {
+/// The registry, empty if there is none yet.
+pub(super) fn read_registry(path: &Path) -> Result<BestKnown, Problems> {
     if !path.exists() {
         return Ok(BestKnown::default());
     }
@@ -84,21 +86,28 @@ fn record(
     let outcome = run(solver, &instance, &Request::default(), control)
         .map_err(|fault| Problem::new(Code::U04, path.display().to_string(), format!("{fault}.")))?;
     let hash = instance.sha256.clone().unwrap_or_default();
-    let change = entry(&outcome, solver.about().id, hash).map(|entry| known.offer(&family, &name, entry));
+    let evaluation = outcome.plan.as_ref().map(CheckedPlan::evaluation);
+    let change = entry(evaluation, outcome.status.word(), outcome.bound, solver.about().id, hash)
+        .map(|entry| known.offer(&family, &name, entry));
     Ok((name, change))
 }
 
 /// The entry that a run earns; `None` without plan and proof.
-fn entry(outcome: &Solved, method: &str, instance_sha256: String) -> Option<Entry> {
-    let evaluation = outcome.plan.as_ref().map(CheckedPlan::evaluation);
-    if evaluation.is_none() && outcome.status != Status::Infeasible {
+pub(super) fn entry(
+    plan: Option<&Evaluation>,
+    status: &str,
+    bound: Option<f64>,
+    method: &str,
+    instance_sha256: String,
+) -> Option<Entry> {
+    if plan.is_none() && status != Status::Infeasible.word() {
         return None;
     }
     Some(Entry {
-        status: outcome.status.word().to_owned(),
-        objective: evaluation.map(|evaluation| evaluation.objective),
-        bound: outcome.bound,
-        energy_mj: evaluation.and_then(|evaluation| i64::try_from(evaluation.terms.energy.0).ok()),
+        status: status.to_owned(),
+        objective: plan.map(|evaluation| evaluation.objective),
+        bound,
+        energy_mj: plan.and_then(|evaluation| i64::try_from(evaluation.terms.energy.0).ok()),
         solver: method.to_owned(),
         instance_sha256,
     })

@@ -18,7 +18,7 @@ use super::Answer;
 use super::args::SolveArgs;
 use super::conflict::{self, ConflictPart};
 use crate::baseline::{self, BASELINE, Saving};
-use crate::control::{Display, RunControl, catch_interrupts, peak_memory_mib};
+use crate::control::{Change, Display, RunControl, catch_interrupts, peak_memory_mib};
 use crate::document::{Counts, Terms, counts, counts_text, facts, json};
 use crate::io::{STANDARD, bytes, can_write, instance_of, keep_apart, standard_once, write_or_rescue};
 use crate::report::{Align, count, kwh, number, percent, printable, table};
@@ -49,6 +49,8 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     first_plan_s: Option<f64>,
     peak_memory_mib: u64,
+    /// `[s, objective, bound]` whenever one of the two improved, as the method reported it; the last one is the result.
+    trajectory: Vec<(f64, Option<f64>, Option<f64>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<Baseline>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +89,7 @@ struct Run {
     wall_s: f64,
     first_plan_s: Option<f64>,
     conflict: Option<ConflictPart>,
+    changes: Vec<Change>,
 }
 
 pub(super) fn run(args: &SolveArgs) -> Result<Answer, Problems> {
@@ -149,7 +152,8 @@ impl Run {
         control.finish();
         let solved = result.map_err(|fault| problems(id, &fault))?;
         let first_plan_s = control.first_plan().map(|time| time.as_secs_f64());
-        Ok(Self { solved, solver: id, request, wall_s, first_plan_s, conflict: None })
+        let changes = control.trajectory();
+        Ok(Self { solved, solver: id, request, wall_s, first_plan_s, conflict: None, changes })
     }
 
     fn evaluation(&self) -> Option<&Evaluation> {
@@ -163,6 +167,12 @@ impl Run {
     /// The gap that was asked for, if the word `optimal` rests on it.
     fn gap_limit(&self) -> Option<f64> {
         (self.solved.status == Status::Optimal && self.request.gap > PROOF_GAP).then_some(self.request.gap)
+    }
+
+    fn trajectory(&self) -> Vec<(f64, Option<f64>, Option<f64>)> {
+        let point = |change: &Change| (change.at_s, change.progress.incumbent, change.progress.bound);
+        let end = (self.wall_s, self.evaluation().map(|evaluation| evaluation.objective), self.bound());
+        self.changes.iter().map(point).chain([end]).collect()
     }
 
     /// The plan file, stamped with how it was made.
@@ -197,6 +207,7 @@ impl Run {
             wall_s: self.wall_s,
             first_plan_s: self.first_plan_s,
             peak_memory_mib: peak_memory_mib(),
+            trajectory: self.trajectory(),
             baseline: Baseline::of(instance, self.evaluation()),
             plan,
         }
@@ -377,6 +388,8 @@ mod tests {
         // The energetic bound proves this one: 10 ticks x 800 W x 60 s + 12000 J.
         assert_eq!(document["status"], "optimal");
         assert_eq!(document["terms"]["energy_mj"], 492_000_000);
+        let end = document["trajectory"].as_array().unwrap().last().unwrap();
+        assert_eq!((&end[1], &end[2]), (&document["objective"], &document["bound"]));
     }
 
     #[test]

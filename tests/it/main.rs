@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod answers;
+mod bench;
 mod errors;
 mod explain;
 mod families;
