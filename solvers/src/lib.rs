@@ -10,12 +10,14 @@ pub mod bounds;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;
+pub mod edl;
 pub mod exhaustive;
 pub mod fifo_max;
 pub mod greedy_energy;
 pub mod insertion;
 mod judged;
 pub mod left_shift;
+pub mod lwf;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;
