@@ -7,6 +7,7 @@ use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::frontier::Against;
 use crate::generate::Family;
 use crate::import::Source;
 
@@ -117,6 +118,25 @@ Examples:
 `docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,
 unless --lenient leaves it out and says so.")]
     Import(ImportArgs),
+    /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
+    #[command(after_help = "\
+Examples:
+  rats frontier small.json
+  rats frontier small.json --against cost --points 20 --time-limit 30 -o frontier
+  rats frontier small.json --json | jq '.points[] | [.makespan, .energy]'
+
+With -o the folder gets one plan a point, frontier.json and frontier.svg. Ctrl-C keeps what is done.
+Exit code 0 with a plan, 1 if there is provably none or none was found.")]
+    Frontier(FrontierArgs),
+    /// Do the published experiments with theta-readjustment (EDL) again.
+    #[command(after_help = "\
+Examples:
+  rats edl --seeds 5
+  rats edl --online --json | jq '.rows[].difference'
+  rats edl --solvers edl,greedy_energy --per-server 1,4,16 --seeds 1 --time-limit 60
+
+docs/edl.md says what was done and what came of it.")]
+    Edl(EdlArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),
@@ -361,6 +381,67 @@ pub enum SourceOf {
     Csv,
     /// Clocks and power limits out of `nvidia-smi` dumps, as files of format `rats.gpu/1`.
     Clocks,
+}
+
+/// Of `rats frontier`.
+#[derive(Debug, Args)]
+pub struct FrontierArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// What to trade energy against.
+    #[arg(long, value_enum, default_value = "makespan")]
+    pub against: Against,
+    /// Number of limits to try between the ends; with as many as there are units in between, none is left out.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    pub points: u32,
+    /// Most time to take for each point, in seconds.
+    #[arg(long, value_name = "S", default_value = "10", allow_negative_numbers = true, value_parser = seconds)]
+    pub time_limit: Duration,
+    /// The method; see `rats solvers`.
+    #[arg(long, value_name = "ID", default_value = "auto")]
+    pub solver: String,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
+    pub seed: u64,
+    /// Threads to use; all if not given.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// A folder to write plans, frontier.json and frontier.svg to; made if it does not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `rats edl`.
+#[derive(Debug, Args)]
+pub struct EdlArgs {
+    /// Number of seeds: 1, 2, ...
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Tasks come over a day instead of all at once.
+    #[arg(long)]
+    pub online: bool,
+    /// Let tasks be late where speeding them up does not pay, as the authors' program does.
+    #[arg(long, conflicts_with = "solvers")]
+    pub late: bool,
+    /// Instead: these solvers on the instances of `rats generate edl`, under the rules of the model.
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub solvers: Vec<String>,
+    /// With `--solvers`: GPUs of a node.
+    #[arg(long, value_name = "L,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], requires = "solvers",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub per_server: Vec<u32>,
+    /// With `--solvers`: most time for each solver on each instance, in seconds.
+    #[arg(long, value_name = "S", default_value = "60", requires = "solvers", value_parser = seconds)]
+    pub time_limit: Duration,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// Where to write the table or document instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Of `rats schema`.

@@ -9,10 +9,12 @@ mod build;
 mod check;
 mod clocks;
 mod compare;
+mod edl;
 mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod frontier;
 mod generate;
 mod import;
 mod info;
@@ -80,6 +82,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
     match command {
         Command::Info(args) => info::run(&args),
         Command::Build(args) => build::run(&args),
+        Command::Edl(args) => edl::run(&args),
+        Command::Frontier(args) => frontier::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Check(args) => check::run(&args),

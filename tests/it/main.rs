@@ -6,6 +6,7 @@ mod answers;
 mod errors;
 mod explain;
 mod families;
+mod frontier;
 mod harness;
 mod pages;
 mod solve;
