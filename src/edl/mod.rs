@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn offline_savings_are_within_one_point_of_the_published_ones_and_no_task_is_late() {
-        let reproduction = reproduce(&Wanted { seeds: 2, online: false, dear: Dear::Wakes });
+        let reproduction = reproduce(&Wanted { seeds: 3, online: false, dear: Dear::Wakes });
         within(&reproduction, 1.0);
         assert!(reproduction.rows.iter().all(|row| row.late == 0.0 && row.ours < reproduction.ceiling));
         assert!((reproduction.ceiling_per_task - published::CEILINGS.0).abs() < 0.5);
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn offline_savings_are_within_one_point_too_where_tasks_may_be_late_as_in_the_authors_program() {
-        let reproduction = reproduce(&Wanted { seeds: 2, online: false, dear: Dear::Late });
+        let reproduction = reproduce(&Wanted { seeds: 3, online: false, dear: Dear::Late });
         within(&reproduction, 1.0);
         assert!(reproduction.rows.iter().all(|row| row.late > 10.0));
     }
 
     #[test]
-    fn online_savings_are_within_one_and_a_half_points_of_the_published_ones() {
-        let reproduction = reproduce(&Wanted { seeds: 1, online: true, dear: Dear::Wakes });
-        within(&reproduction, 1.5);
+    fn online_savings_are_within_one_point_of_the_published_ones() {
+        let reproduction = reproduce(&Wanted { seeds: 3, online: true, dear: Dear::Wakes });
+        within(&reproduction, 1.0);
         assert!(reproduction.rows.iter().all(|row| row.late == 0.0));
     }
 }

@@ -11,13 +11,13 @@
 //! one of least energy counts (augmented epsilon-constraint). The tightest limit comes first: the least value of what is
 //! limited. Then limits go from none to the tightest; each is at least a step below the last limit, the range divided by
 //! the number of points asked for, and below what the last plan used. With a step of one unit, and an exact solver, the
-//! points are the whole frontier.
+//! points are the whole frontier. Where the tightest limit is not proved, limits go on until the solver finds no plan.
 //!
 //! The bound found under a limit holds for every plan that keeps it: together the bounds are a staircase below which no
 //! plan lies, whether or not the solver is exact.
 //!
 //! # Complexity
-//! At most the number of points asked for plus three solves.
+//! At most the number of points asked for plus three solves, and some more where the tightest limit is not proved.
 //!
 //! # Limits
 //! A step larger than one unit leaves out points between limits. Values that differ by less than a millionth part of the
@@ -164,9 +164,8 @@ pub fn trace(trace: &Trace<'_>) -> Result<Frontier, Problems> {
         return Ok(Frontier { points: Vec::new(), stairs: Vec::new(), least, complete, infeasible: tightest.reason });
     }
     tracer.aside = tracer.small_weight();
-    let end = tightest.plan.as_ref().map(|plan| trace.against.limited(plan));
     let loosest = tracer.solve(Goal::Within(None))?;
-    let step = tracer.walk(end, loosest.plan.as_ref())?;
+    let step = tracer.walk(&tightest, &loosest)?;
     let complete = tracer.proved && step <= 1;
     let points = tracer.points();
     Ok(Frontier { points, stairs: lifted(tracer.stairs), least, complete, infeasible: None })
@@ -192,21 +191,21 @@ impl Frontier {
 }
 
 impl Tracer<'_> {
-    /// Tightens the limit from the loosest plan's value to `end`, and returns the step.
-    fn walk(&mut self, end: Option<i128>, loosest: Option<&CheckedPlan>) -> Result<i128, Problems> {
+    /// Tightens the limit from the loosest plan's value until nothing fits any more, and returns the step.
+    fn walk(&mut self, tightest: &Solved, loosest: &Solved) -> Result<i128, Problems> {
         let against = self.trace.against;
-        let (Some(end), Some(loosest)) = (end, loosest) else { return Ok(i128::MAX) };
-        let mut used = against.limited(loosest);
+        let (Some(tight), Some(loose)) = (&tightest.plan, &loosest.plan) else { return Ok(i128::MAX) };
+        let (end, mut used) = (against.limited(tight), against.limited(loose));
         let step = ((used - end) / i128::from(self.trace.points.max(1))).max(1);
+        // A solver that is not exact may still find a plan below the least that it found at first.
+        let proved = tightest.status == Status::Optimal;
         let mut limit = used;
-        while used > end {
-            limit = (limit - step).min(used - 1).max(end);
+        while used > 1 && (used > end || !proved) && (self.trace.control)().stop().is_none() {
+            let next = (limit - step).min(used - 1);
+            limit = if used > end { next.max(end) } else { next };
             let solved = self.solve(Goal::Within(Some(limit)))?;
-            // Without a plan of its own a solve leaves the frontier to the plans of tighter limits.
-            used = solved.plan.as_ref().map_or(limit, |plan| against.limited(plan).min(limit));
-            if (self.trace.control)().stop().is_some() {
-                break;
-            }
+            let Some(plan) = solved.plan else { break };
+            used = against.limited(&plan).min(limit);
         }
         Ok(step)
     }
@@ -249,7 +248,9 @@ impl Tracer<'_> {
         // Where energy stands beside the other term, it adds no more than its weight times the limit to the bound.
         let beside =
             if self.trace.against == Against::Makespan { 0.0 } else { derived.objective.energy * limit.max(0.0) };
-        let bound = solved.bound.map(|bound| bound - beside).filter(|bound| bound.is_finite());
+        // Energy and tardiness are never below 0.
+        let floor = if self.trace.against == Against::Cost { f64::NEG_INFINITY } else { 0.0 };
+        let bound = solved.bound.map(|bound| (bound - beside).max(floor)).filter(|bound| bound.is_finite());
         Some(Stair { limit, bound, proved: solved.status == Status::Optimal })
     }
 

@@ -48,12 +48,12 @@ impl Picture {
                 proved.into_iter().map(|(joules, other)| (other * scale, joules / 3.6e6)).collect()
             }
         };
-        let (across, height) =
-            ((last.0 - first.0).max(1e-3 * last.0.abs()), (first.1 - last.1).max(1e-3 * first.1.abs()));
-        let lowest = proved.iter().map(|corner| corner.1).fold(last.1, f64::min).max(last.1 - height);
-        let leftmost = proved.iter().map(|corner| corner.0).fold(first.0, f64::min).max(first.0 - across);
-        let right = (leftmost - 0.05 * across, last.0 + 0.05 * across);
-        Some(Self { plans, proved, right, up: (lowest - 0.05 * height, first.1 + 0.05 * height) })
+        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+        let left = least(&mut plans.iter().chain(&proved).map(|at| at.0));
+        let low = least(&mut plans.iter().chain(&proved).map(|at| at.1));
+        let margin = |from: f64, to: f64| (0.06 * (to - from)).max(1e-3 * to.abs()).max(1e-9);
+        let (across, height) = (margin(left, last.0), margin(low, first.1));
+        Some(Self { plans, proved, right: (left - across, last.0 + across), up: (low - height, first.1 + height) })
     }
 
     /// Units of the picture in one unit of the term: hours in a second, or the price as it is.
@@ -76,21 +76,23 @@ impl Picture {
             .x_label_area_size(48)
             .y_label_area_size(80)
             .build_cartesian_2d(self.right.0..self.right.1, self.up.0..self.up.1)?;
-        let (low, high) = (self.right, self.up);
-        let inside = move |&(x, y): &(f64, f64)| (x.clamp(low.0, low.1), y.clamp(high.0, high.1));
-        chart.configure_mesh().x_desc(format!("{} ({unit})", against.name())).y_desc("energy (kWh)").draw()?;
-        let proved = LineSeries::new(self.proved.iter().map(inside), PROVED.stroke_width(2));
-        chart
-            .draw_series(proved)?
-            .label("no plan lies below")
-            .legend(|at| PathElement::new([at, (at.0 + 18, at.1)], PROVED));
+        let mut mesh = chart.configure_mesh();
+        let mesh = mesh.light_line_style(TRANSPARENT).x_desc(format!("{} ({unit})", against.name()));
+        mesh.y_desc("energy (kWh)").draw()?;
+        // A limit may lie beyond the last plan.
+        let (right, up) = (self.right.1, self.up.1);
+        let proved = self.proved.iter().map(|&(x, y)| (x.min(right), y.min(up)));
+        let proved = chart.draw_series(LineSeries::new(proved, PROVED.stroke_width(2)))?;
+        proved.label("no plan lies below").legend(|at| PathElement::new([at, (at.0 + 18, at.1)], PROVED));
         // Between two plans the earlier one is the best known.
         let steps = self.plans.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
         chart.draw_series(LineSeries::new(steps.chain(self.plans.last().copied()), PLANS.mix(0.5)))?;
         let dots = self.plans.iter().map(|&at| Circle::new(at, 4, PLANS.filled()));
         chart.draw_series(dots)?.label("plans").legend(|at| Circle::new((at.0 + 9, at.1), 4, PLANS.filled()));
         let box_style = WHITE.mix(0.8);
-        chart.configure_series_labels().background_style(box_style).border_style(BLACK.mix(0.3)).draw()?;
+        let mut labels = chart.configure_series_labels();
+        let labels = labels.position(SeriesLabelPosition::UpperRight).background_style(box_style);
+        labels.border_style(BLACK.mix(0.3)).draw()?;
         root.present()
     }
 }
