@@ -6,7 +6,7 @@
 //! are; gangs of more than kappa GPUs are kept together on the nodes that were given the least (LWF-kappa).
 //!
 //! # Model
-//! Kappa is 1, 2, 4 and 8 in turn, the values of the paper; the best valid plan counts. A job takes its requested
+//! Kappa is 1, 2, 4 and 8 in turn; the best valid plan counts. A job takes its requested
 //! option; where that cannot end in time any more, the fastest. The paper lets jobs share GPUs and contend for links
 //! and asks whether starting another all-reduce pays; here a GPU runs one job (V6), and a gang whose traffic does not
 //! fit waits (V8, V9), so work is what a GPU was given so far. Rules V2-V10, V12 and V13 are kept at every step, the

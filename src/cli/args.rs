@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::edl::EdlArgs;
+use super::frontier::FrontierArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::frontier::Against;
 use crate::generate::Family;
 use crate::import::Source;
 
@@ -383,67 +384,6 @@ pub enum SourceOf {
     Clocks,
 }
 
-/// Of `rats frontier`.
-#[derive(Debug, Args)]
-pub struct FrontierArgs {
-    /// The instance file, `-` for standard input.
-    pub instance: PathBuf,
-    /// What to trade energy against.
-    #[arg(long, value_enum, default_value = "makespan")]
-    pub against: Against,
-    /// Number of limits to try between the ends; with as many as there are units in between, none is left out.
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
-    pub points: u32,
-    /// Most time to take for each point, in seconds.
-    #[arg(long, value_name = "S", default_value = "10", allow_negative_numbers = true, value_parser = seconds)]
-    pub time_limit: Duration,
-    /// The method; see `rats solvers`.
-    #[arg(long, value_name = "ID", default_value = "auto")]
-    pub solver: String,
-    /// Seed of everything random.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
-    pub seed: u64,
-    /// Threads to use; all if not given.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub threads: Option<u16>,
-    /// A folder to write plans, frontier.json and frontier.svg to; made if it does not exist.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Of `rats edl`.
-#[derive(Debug, Args)]
-pub struct EdlArgs {
-    /// Number of seeds: 1, 2, ...
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub seeds: u64,
-    /// Tasks come over a day instead of all at once.
-    #[arg(long)]
-    pub online: bool,
-    /// Let tasks be late where speeding them up does not pay, as the authors' program does.
-    #[arg(long, conflicts_with = "solvers")]
-    pub late: bool,
-    /// Instead: these solvers on the instances of `rats generate edl`, under the rules of the model.
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub solvers: Vec<String>,
-    /// With `--solvers`: GPUs of a node.
-    #[arg(long, value_name = "L,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], requires = "solvers",
-        value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub per_server: Vec<u32>,
-    /// With `--solvers`: most time for each solver on each instance, in seconds.
-    #[arg(long, value_name = "S", default_value = "60", requires = "solvers", value_parser = seconds)]
-    pub time_limit: Duration,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
-    /// Where to write the table or document instead of standard output.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
 /// Of `rats schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -502,7 +442,7 @@ impl SourceOf {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 60".to_owned())?;
     if !(0.0..=MOST_SECONDS).contains(&seconds) {
         return Err("must be from 0 to 1000000000 seconds, such as 60".to_owned());
@@ -510,7 +450,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-fn whole(text: &str) -> Result<u64, String> {
+pub(super) fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 

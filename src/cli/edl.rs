@@ -1,7 +1,10 @@
 //! `rats edl`: the published experiments with theta-readjustment done again, and our solvers beside them.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::Args;
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::solver::Solver;
@@ -9,7 +12,7 @@ use rats_solvers::registry;
 use serde::Serialize;
 
 use super::Answer;
-use super::args::EdlArgs;
+use super::args::seconds;
 use crate::control::catch_interrupts;
 use crate::document::json;
 use crate::edl::beside::{Contest, Entry, contest};
@@ -18,6 +21,36 @@ use crate::edl::simulate::Dear;
 use crate::edl::{GPUS, Reproduction, Row, Wanted, reproduce};
 use crate::io::{can_write, write};
 use crate::report::{Align, count, number, table};
+
+/// Of `rats edl`.
+#[derive(Debug, Args)]
+pub struct EdlArgs {
+    /// Number of seeds: 1, 2, ...
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Tasks come over a day instead of all at once.
+    #[arg(long)]
+    pub online: bool,
+    /// Let tasks be late where speeding them up does not pay, as the authors' program does.
+    #[arg(long, conflicts_with = "solvers")]
+    pub late: bool,
+    /// Instead: these solvers on the instances of `rats generate edl`, under the rules of the model.
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub solvers: Vec<String>,
+    /// With `--solvers`: GPUs of a node.
+    #[arg(long, value_name = "L,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], requires = "solvers",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub per_server: Vec<u32>,
+    /// With `--solvers`: most time for each solver on each instance, in seconds.
+    #[arg(long, value_name = "S", default_value = "60", requires = "solvers", value_parser = seconds)]
+    pub time_limit: Duration,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// Where to write the table or document instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
 
 #[derive(Serialize)]
 struct Document {

@@ -1,9 +1,11 @@
 //! `rats frontier`: plans of which none is better in both energy and another term, and what is proved of all others.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use clap::Args;
 use rats_domain::codes::Code;
 use rats_domain::format::{InstanceFile, PlanFile, read};
 use rats_domain::instance::Instance;
@@ -15,13 +17,44 @@ use rats_solvers::registry;
 use serde::Serialize;
 
 use super::Answer;
-use super::args::FrontierArgs;
+use super::args::{seconds, whole};
 use crate::control::{Display, RunControl, catch_interrupts};
 use crate::document::{Terms, json};
 use crate::frontier::plot::svg;
 use crate::frontier::{Against, Frontier, Point, Stair, Trace, trace};
 use crate::io::{bytes, place_warnings, placed, write};
 use crate::report::{Align, kwh, number, percent, printable, table};
+
+/// Of `rats frontier`.
+#[derive(Debug, Args)]
+pub struct FrontierArgs {
+    /// The instance file, `-` for standard input.
+    pub instance: PathBuf,
+    /// What to trade energy against.
+    #[arg(long, value_enum, default_value = "makespan")]
+    pub against: Against,
+    /// Number of limits to try between the ends; with as many as there are units in between, none is left out.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    pub points: u32,
+    /// Most time to take for each point, in seconds.
+    #[arg(long, value_name = "S", default_value = "10", allow_negative_numbers = true, value_parser = seconds)]
+    pub time_limit: Duration,
+    /// The method; see `rats solvers`.
+    #[arg(long, value_name = "ID", default_value = "auto")]
+    pub solver: String,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
+    pub seed: u64,
+    /// Threads to use; all if not given.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// A folder to write plans, frontier.json and frontier.svg to; made if it does not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
 
 #[derive(Serialize)]
 struct Document {
