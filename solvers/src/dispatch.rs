@@ -16,7 +16,7 @@ use crate::places::Rooms;
 use crate::timetable::Timetable;
 
 /// Domains tried at one start before the next start is tried, if power caps forbid the gangs found.
-const MOST_REFUSED: usize = 32;
+pub const MOST_REFUSED: usize = 32;
 
 /// The jobs that are not fixed, by least key, each after those it waits for.
 pub fn in_order<K: Ord>(instance: &Instance, key: impl Fn(JobId) -> K) -> Vec<JobId> {
@@ -78,7 +78,7 @@ impl Waits {
     }
 
     /// The next start to try after `start`.
-    fn after(&self, timetable: &Timetable<'_>, start: Ticks) -> Option<Ticks> {
+    pub fn after(&self, timetable: &Timetable<'_>, start: Ticks) -> Option<Ticks> {
         let own = self.ticks.get(self.ticks.partition_point(|&at| at <= start)).copied();
         own.into_iter().chain(timetable.next_end(start)).min()
     }
@@ -90,10 +90,25 @@ impl Waits {
 /// not know.
 pub fn earliest(
     timetable: &Timetable<'_>,
-    (job, id): (JobId, OptionId),
+    job: (JobId, OptionId),
     window: Interval,
     waits: &Waits,
     mut accept: impl FnMut(&Placement) -> bool,
+) -> Option<Placement> {
+    first_start(timetable, job, window, waits, |rooms, start| {
+        let gangs = rooms.domains().filter_map(|domain| rooms.first_gang(domain));
+        let mut placements = gangs.map(|gpus| Placement { option: job.1, start, gpus }).take(MOST_REFUSED);
+        placements.find(&mut accept)
+    })
+}
+
+/// The placement of an option that `choose` makes of the rooms at the first start in `window` at which it makes one.
+pub fn first_start(
+    timetable: &Timetable<'_>,
+    (job, id): (JobId, OptionId),
+    window: Interval,
+    waits: &Waits,
+    mut choose: impl FnMut(&Rooms<'_>, Ticks) -> Option<Placement>,
 ) -> Option<Placement> {
     let option = timetable.instance().option(job, id);
     if !option.placeable {
@@ -109,12 +124,10 @@ pub fn earliest(
             start = until;
             continue;
         }
-        if let Some(rooms) = Rooms::new(timetable, option, start) {
-            let gangs = rooms.domains().filter_map(|domain| rooms.first_gang(domain));
-            let placements = gangs.map(|gpus| Placement { option: id, start, gpus }).take(MOST_REFUSED);
-            if let Some(placement) = placements.into_iter().find(&mut accept) {
-                return Some(placement);
-            }
+        if let Some(rooms) = Rooms::new(timetable, option, start)
+            && let Some(placement) = choose(&rooms, start)
+        {
+            return Some(placement);
         }
         start = waits.after(timetable, start)?;
     }

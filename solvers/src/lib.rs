@@ -15,6 +15,7 @@ pub mod conflict;
 mod demand;
 pub mod dispatch;
 pub mod edf_max;
+pub mod edl;
 pub mod exhaustive;
 pub mod fifo_max;
 pub mod greedy_energy;
@@ -23,6 +24,7 @@ pub mod insertion;
 mod judged;
 pub mod left_shift;
 pub mod local_search;
+pub mod lwf;
 #[cfg(feature = "highs")]
 pub mod milp;
 pub mod places;

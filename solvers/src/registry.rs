@@ -5,10 +5,12 @@ use rats_domain::solver::Solver;
 #[cfg(feature = "highs")]
 use crate::auto::Auto;
 use crate::edf_max::EdfMax;
+use crate::edl::Edl;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
 use crate::greedy_energy::GreedyEnergy;
 use crate::local_search::LocalSearch;
+use crate::lwf::Lwf;
 #[cfg(feature = "highs")]
 use crate::milp::Milp;
 
@@ -18,6 +20,8 @@ pub static ALL: &[&dyn Solver] = &[
     &Auto,
     &FifoMax,
     &EdfMax,
+    &Edl,
+    &Lwf,
     &GreedyEnergy,
     &LocalSearch,
     &Exhaustive,

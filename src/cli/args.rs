@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bench::BenchArgs;
+use super::edl::EdlArgs;
+use super::frontier::FrontierArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -128,6 +130,25 @@ Examples:
 `docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,
 unless --lenient leaves it out and says so.")]
     Import(ImportArgs),
+    /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
+    #[command(after_help = "\
+Examples:
+  rats frontier small.json
+  rats frontier small.json --against cost --points 20 --time-limit 30 -o frontier
+  rats frontier small.json --json | jq '.points[] | [.makespan, .energy]'
+
+With -o the folder gets one plan a point, frontier.json and frontier.svg. Ctrl-C keeps what is done.
+Exit code 0 with a plan, 1 if there is provably none or none was found.")]
+    Frontier(FrontierArgs),
+    /// Do the published experiments with theta-readjustment (EDL) again.
+    #[command(after_help = "\
+Examples:
+  rats edl --seeds 5
+  rats edl --online --json | jq '.rows[].difference'
+  rats edl --solvers edl,greedy_energy --per-server 1,4,16 --seeds 1 --time-limit 60
+
+docs/edl.md says what was done and what came of it.")]
+    Edl(EdlArgs),
     /// Print the JSON Schema of a format, or the index of all codes.
     #[command(after_help = "Example:\n  rats schema instance > instance.schema.json")]
     Schema(SchemaArgs),

@@ -11,10 +11,12 @@ mod check;
 mod clocks;
 mod compare;
 mod conflict;
+mod edl;
 mod explain;
 mod export;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod frontier;
 mod generate;
 mod import;
 mod info;
@@ -82,6 +84,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
     match command {
         Command::Info(args) => info::run(&args),
         Command::Build(args) => build::run(&args),
+        Command::Edl(args) => edl::run(&args),
+        Command::Frontier(args) => frontier::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Check(args) => check::run(&args),

@@ -330,7 +330,7 @@ fn warm_start(instance: &Instance, path: &Path, strict: bool) -> Result<Schedule
     Ok(checked.schedule().clone())
 }
 
-fn all_threads() -> usize {
+pub(super) fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod errors;
 mod explain;
 mod families;
+mod frontier;
 mod harness;
 mod pages;
 mod solve;
