@@ -5,6 +5,11 @@
 //! sleep node and tick in which it is powered. Every rule of the model is a row, so the optimum of the program is the
 //! optimum of the instance, explicit powered intervals included.
 //!
+//! Before there is a program, as much as possible is decided: limits that cannot be exceeded are no rows and tell no GPUs
+//! apart (`limits`, `cells`), a placement for which another can stand in has no columns (`placings`), and neither has a
+//! start that the Lagrangian bound shows to be part of no plan better than the one that was given (`candidates`). That
+//! plan is then a cutoff: only what is better is looked for. [`program`], which `export` writes, is the whole program.
+//!
 //! # Model
 //! * x\[j,o,p,s\]: job j starts option o with pattern p at tick s. One per job.
 //! * on\[n,t\], wake\[n,t\]: node n is powered in tick t, and begins to be.
@@ -13,11 +18,11 @@
 //!   place and tick, V11, V13. V2-V4 and V12 decide which columns exist. Fixed jobs are constants.
 //!
 //! # Complexity
-//! Columns: jobs x options x patterns x starts; refused above [`COLUMN_LIMIT`].
+//! Columns: jobs x options x patterns x starts, as far as they are left; refused above [`COLUMN_LIMIT`].
 //!
 //! # Limits
-//! Fractional powering of nodes makes the relaxation weak, and identical nodes are not told apart; 20 jobs can be too
-//! many to prove. What `HiGHS` returns is rounded to choices, recomputed and checked; a schedule that only its
+//! Fractional powering of nodes makes the relaxation weak, and identical nodes are told apart; 20 jobs can be too many to
+//! prove. What `HiGHS` returns is rounded to choices, recomputed and checked; a schedule that only its
 //! tolerances allowed is cut off and the search goes on. A claimed infeasibility is solved again without presolve.
 //!
 //! # References
@@ -142,8 +147,11 @@ impl Search<'_> {
         for _ in 0..MOST_CUTS {
             let answer = backend::solve(&self.built.program, &self.asked(true), self.control);
             let answer = match answer.verdict {
-                // Presolve has been wrong about infeasibility before: ask again without it.
-                Verdict::Infeasible => backend::solve(&self.built.program, &self.asked(false), self.control),
+                // Presolve has been wrong about infeasibility before: ask again without it. That nothing beats a known
+                // plan is no bolder a claim than a bound, and taken as one.
+                Verdict::Infeasible if self.beat.is_none() => {
+                    backend::solve(&self.built.program, &self.asked(false), self.control)
+                }
                 _ => answer,
             };
             bound = strongest(bound, precision::bound(self.instance, &self.built.program, &answer));

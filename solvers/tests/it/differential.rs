@@ -1,11 +1,13 @@
 //! Solvers against each other on random tiny instances, with every feature of the model on and off.
 
 use rats_domain::instance::Instance;
+use rats_domain::solver::{Request, Unlimited};
+use rats_solvers::edf_max::EdfMax;
 use rats_solvers::exhaustive::Exhaustive;
 use rats_solvers::milp::Milp;
 use rats_solvers::registry::ALL;
 use rats_solvers::testing::{Size, random_instance};
-use rats_solvers::{Solved, Status, bounds};
+use rats_solvers::{Solved, Status, bounds, run};
 
 use super::support::{objective, same, solve};
 
@@ -28,6 +30,21 @@ fn proved(instance: &Instance, exhaustive: &Solved, other: &Solved) {
         (None, None) => assert_eq!(exhaustive.status, Status::Infeasible, "{name}"),
         _ => panic!("{name}: only one has a plan"),
     }
+}
+
+#[test]
+fn a_start_that_can_be_beaten_hides_no_better_plan() {
+    let mut beaten = 0;
+    for seed in 0..CASES {
+        let instance = random_instance(seed, Size::Micro);
+        let start = solve(&EdfMax, &instance).expect("heuristics refuse nothing");
+        let Some(plan) = &start.plan else { continue };
+        let request = Request { warm_start: Some(plan.schedule().clone()), ..Request::default() };
+        let solved = run(&Milp, &instance, &request, &Unlimited).expect("taken");
+        proved(&instance, &solve(&Exhaustive, &instance).expect("micro instances are small enough"), &solved);
+        beaten += u64::from(objective(&solved) < objective(&start));
+    }
+    assert!(beaten > CASES / 10, "only {beaten} starts that can be beaten");
 }
 
 #[test]
