@@ -33,13 +33,6 @@ pub fn remove(bits: &mut [u64], from: usize, to: usize) {
     }
 }
 
-/// Keeps the ticks of `[from, to)` only.
-pub fn keep(bits: &mut [u64], from: usize, to: usize) {
-    for (word, bits) in bits.iter_mut().enumerate() {
-        *bits &= mask(word, from, to);
-    }
-}
-
 /// Keeps what is also in `other`.
 pub fn intersect(bits: &mut [u64], other: &[u64]) {
     for (bits, other) in bits.iter_mut().zip(other) {

@@ -98,7 +98,7 @@ impl Inserter {
             if best.as_ref().is_some_and(|best| least >= best.score) {
                 continue;
             }
-            self.rooms.clear(grid.frame);
+            self.rooms.begin(grid.frame, option, (earliest, latest));
             let mut trial =
                 Trial { job, position, window: (earliest, latest), taste, least, found: false, best: &mut best };
             self.narrow(grid, option, &mut trial, random);
@@ -142,7 +142,6 @@ impl Inserter {
         random: &mut Random,
     ) {
         self.rooms.starts(grid, option, part, &mut self.starts);
-        bits::keep(&mut self.starts, trial.window.0, trial.window.1 + 1 - option.ticks);
         if bits::is_empty(&self.starts) {
             return;
         }
@@ -231,7 +230,6 @@ impl Inserter {
                 continue;
             }
             self.rooms.starts(grid, option, part, &mut self.starts);
-            bits::keep(&mut self.starts, trial.window.0, trial.window.1 + 1 - option.ticks);
             if bits::is_empty(&self.starts) {
                 continue;
             }
