@@ -102,6 +102,15 @@ pub fn previous(bits: &[u64], to: usize) -> Option<usize> {
     Some(word * 64 + 63 - rest.leading_zeros() as usize)
 }
 
+/// The maximal stretch of ticks that are in, around one that is.
+pub fn block(bits: &[u64], tick: usize) -> (usize, usize) {
+    let mut from = tick;
+    while from > 0 && has(bits, from - 1) {
+        from -= 1;
+    }
+    (from, next_gap(bits, tick))
+}
+
 /// Turns ticks into starts: keeps t if `[t, t + length)` was in.
 pub fn erode(bits: &mut [u64], length: usize) {
     let mut reached = 1;

@@ -57,7 +57,6 @@ pub struct Inserter {
     order: Vec<usize>,
     vacant: Vec<usize>,
     nodes: Vec<usize>,
-    by_type: Vec<Vec<usize>>,
     switches: Vec<usize>,
     changes: Vec<usize>,
 }
@@ -65,7 +64,6 @@ pub struct Inserter {
 impl Inserter {
     /// For an instance.
     pub fn new(frame: &Frame<'_>) -> Self {
-        let types = frame.instance.cluster.gpu_types.len();
         let switches = (0..frame.parts.len()).filter(|&part| frame.parts[part].node.is_none());
         let several = switches.filter(|&part| frame.parts[part].nodes.len() > 1);
         let steps = frame.instance.tariff.iter().flat_map(Steps::steps);
@@ -78,7 +76,6 @@ impl Inserter {
             order: Vec::new(),
             vacant: Vec::new(),
             nodes: Vec::new(),
-            by_type: (0..types).map(|gpu_type| frame.nodes_of(gpu_type).collect()).collect(),
             switches: several.collect(),
             changes: steps.filter_map(|&(at, _)| usize::try_from(at.0).ok()).collect(),
         }
@@ -157,7 +154,7 @@ impl Inserter {
 
     /// The nodes to look at, in random order; of vacant ones of a class only one.
     fn draw_nodes(&mut self, grid: &Grid<'_>, option: &OptionFrame, random: &mut Random) {
-        let all = &self.by_type[option.gpu_type];
+        let all = &grid.frame.by_type[option.gpu_type];
         self.nodes.clear();
         self.vacant.clear();
         if all.is_empty() {

@@ -23,6 +23,7 @@
 
 mod anneal;
 pub mod insert;
+pub mod moves;
 mod recreate;
 mod ruin;
 mod walk;
