@@ -33,13 +33,6 @@ pub fn remove(bits: &mut [u64], from: usize, to: usize) {
     }
 }
 
-/// Keeps the ticks of `[from, to)` only.
-pub fn keep(bits: &mut [u64], from: usize, to: usize) {
-    for (word, bits) in bits.iter_mut().enumerate() {
-        *bits &= mask(word, from, to);
-    }
-}
-
 /// Keeps what is also in `other`.
 pub fn intersect(bits: &mut [u64], other: &[u64]) {
     for (bits, other) in bits.iter_mut().zip(other) {
@@ -107,6 +100,15 @@ pub fn previous(bits: &[u64], to: usize) -> Option<usize> {
         rest = bits[word];
     }
     Some(word * 64 + 63 - rest.leading_zeros() as usize)
+}
+
+/// The maximal stretch of ticks that are in, around one that is.
+pub fn block(bits: &[u64], tick: usize) -> (usize, usize) {
+    let mut from = tick;
+    while from > 0 && has(bits, from - 1) {
+        from -= 1;
+    }
+    (from, next_gap(bits, tick))
 }
 
 /// Turns ticks into starts: keeps t if `[t, t + length)` was in.

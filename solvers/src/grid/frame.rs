@@ -31,6 +31,8 @@ pub struct Frame<'i> {
     pub(super) cell_of: Table<GpuId, usize>,
     /// The island of each cell.
     pub(super) islands: Vec<usize>,
+    /// The nodes of each GPU type.
+    pub by_type: Vec<Vec<usize>>,
     /// Nodes, by [`NodeId`].
     pub nodes: Vec<NodeFrame>,
     /// Domains from islands up, children before their parents.
@@ -82,6 +84,8 @@ pub struct NodeFrame {
     pub(super) limits: Vec<usize>,
     /// The class of its GPUs.
     pub gpu_type: usize,
+    /// Their number.
+    pub gpus: u32,
 }
 
 /// A domain: an island, a node or a switch.
@@ -192,6 +196,7 @@ impl<'i> Frame<'i> {
             first_level,
             cell_of,
             islands: vec![0; cells.len()],
+            by_type: vec![Vec::new(); instance.cluster.gpu_types.len()],
             nodes: Vec::new(),
             parts: Vec::new(),
             capacities: Vec::new(),
@@ -212,12 +217,12 @@ impl<'i> Frame<'i> {
         Ok(frame)
     }
 
-    /// The nodes of a GPU type.
-    pub fn nodes_of(&self, gpu_type: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..self.nodes.len()).filter(move |&node| self.nodes[node].gpu_type == gpu_type)
+    /// The number of GPUs of a cell.
+    pub fn gpus_in(&self, cell: usize) -> u32 {
+        u32::try_from(self.size(cell)).unwrap_or(u32::MAX)
     }
 
-    /// The number of GPUs of a cell.
+    /// The number of GPUs of a cell, to index with.
     pub(super) fn size(&self, cell: usize) -> usize {
         self.first_level[cell + 1] - self.first_level[cell]
     }
@@ -243,6 +248,7 @@ impl<'i> Frame<'i> {
             if !sleeps {
                 self.always_on += idle_energy;
             }
+            self.by_type[node.gpu_type.position()].push(self.nodes.len());
             self.nodes.push(NodeFrame {
                 class: 0,
                 sleeps,
@@ -257,6 +263,7 @@ impl<'i> Frame<'i> {
                 part: 0,
                 limits: Vec::new(),
                 gpu_type: node.gpu_type.position(),
+                gpus: node.gpus.0,
             });
             from = to;
         }

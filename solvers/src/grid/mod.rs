@@ -76,6 +76,8 @@ pub struct Grid<'f> {
     /// What is left of each limit on power in each tick.
     limits: Vec<i64>,
     placings: Vec<Option<Placing>>,
+    /// The placed jobs of each node.
+    on_node: Vec<Vec<usize>>,
     /// Number of placed jobs that end at each tick.
     ends: Vec<u32>,
     /// No job may end later, whatever its deadline.
@@ -114,6 +116,7 @@ impl<'f> Grid<'f> {
             least: frame.capacities.clone(),
             limits: frame.limits.concat(),
             placings: vec![None; frame.jobs.len()],
+            on_node: vec![Vec::new(); frame.nodes.len()],
             ends: vec![0; frame.horizon + 1],
             limit: frame.horizon,
             makespan: frame.fixed.makespan,
@@ -202,6 +205,12 @@ impl<'f> Grid<'f> {
     /// Whether a node runs no job.
     pub fn is_vacant(&self, node: usize) -> bool {
         bits::is_empty(self.busy(node))
+    }
+
+    /// The placed jobs that use a node during `[from, to)`.
+    pub fn jobs_on(&self, node: usize, from: usize, to: usize) -> impl Iterator<Item = (usize, &Placing)> {
+        let jobs = self.on_node[node].iter().filter_map(|&job| Some((job, self.placings[job].as_ref()?)));
+        jobs.filter(move |&(job, placing)| placing.start < to && self.end_of(job).is_some_and(|end| end > from))
     }
 
     /// What a node's own power costs, at the prices.
@@ -294,6 +303,11 @@ impl<'f> Grid<'f> {
         self.take(loads, from, to, sign);
         for node in loads.nodes() {
             self.refresh(node);
+            if sign > 0 {
+                self.on_node[node].push(job);
+            } else if let Some(at) = self.on_node[node].iter().position(|&other| other == job) {
+                self.on_node[node].swap_remove(at);
+            }
         }
         self.load = load;
     }
@@ -303,10 +317,16 @@ impl<'f> Grid<'f> {
         let horizon = self.frame.horizon;
         for &(row, demand) in &loads.rows {
             let all = &mut self.rows[row * horizon..(row + 1) * horizon];
-            all[from..to].iter_mut().for_each(|left| *left -= sign * demand);
-            let over = if sign > 0 { &all[from..to] } else { &all[..] };
-            let least = over.iter().copied().min().unwrap_or(0);
-            self.least[row] = if sign > 0 { least.min(self.least[row]) } else { least };
+            let mut least = i64::MAX;
+            for left in &mut all[from..to] {
+                least = least.min(*left);
+                *left -= sign * demand;
+            }
+            if sign > 0 {
+                self.least[row] = self.least[row].min(least - demand);
+            } else if least <= self.least[row] {
+                self.least[row] = all.iter().copied().min().unwrap_or(0);
+            }
         }
         for &(limit, power) in &loads.limits {
             let all = &mut self.limits[limit * horizon..(limit + 1) * horizon];

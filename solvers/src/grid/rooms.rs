@@ -20,18 +20,21 @@ use super::{Grid, bits};
 pub struct Rooms {
     /// Sets, one after another: for each part that was looked at, those of k = 0, 1, ...
     sets: Vec<u64>,
-    /// For each part, where its sets begin and the largest k.
+    /// For each part, where its sets begin and the largest k with any start.
     of_part: Vec<Option<(usize, usize)>>,
     seen: Vec<usize>,
-    /// Starts at which a capacity above leaves room for the whole gang, by part.
+    /// Where the starts begin at which a capacity above leaves room for the whole gang, by part.
     above: Vec<(usize, usize)>,
     taken: Vec<u32>,
     limits: Vec<u64>,
+    /// The ticks in which the job may run, and the starts that go with them.
+    window: (usize, usize),
+    starts: Vec<u64>,
 }
 
 impl Rooms {
-    /// Forgets the job before.
-    pub fn clear(&mut self, frame: &Frame<'_>) {
+    /// Forgets the option before and takes one that may run in `[window.0, window.1)`, which must be long enough.
+    pub fn begin(&mut self, frame: &Frame<'_>, option: &OptionFrame, window: (usize, usize)) {
         self.sets.clear();
         self.above.clear();
         self.of_part.resize(frame.parts.len(), None);
@@ -39,20 +42,18 @@ impl Rooms {
         for part in self.seen.drain(..) {
             self.of_part[part] = None;
         }
+        self.window = window;
+        self.starts.clear();
+        self.starts.resize(frame.words, 0);
+        bits::insert(&mut self.starts, window.0, window.1 + 1 - option.ticks);
     }
 
     /// Puts the starts at which the whole gang fits into `starts`, within the domain and at all capacities above it.
     pub fn starts(&mut self, grid: &Grid<'_>, option: &OptionFrame, part: usize, starts: &mut Vec<u64>) {
-        self.fill(grid, option, part);
-        starts.clear();
         let words = grid.frame.words;
-        let gang = option.gang as usize;
-        match self.of_part[part] {
-            Some((at, most)) if most >= gang => {
-                starts.extend_from_slice(&self.sets[at + gang * words..at + (gang + 1) * words]);
-            }
-            _ => return starts.resize(words, 0),
-        }
+        let at = self.whole(grid, option, part);
+        starts.clear();
+        starts.extend_from_slice(&self.sets[at..at + words]);
         let mut up = grid.frame.parts[part].parent;
         while let Some(above) = up {
             if bits::is_empty(starts) {
@@ -62,6 +63,49 @@ impl Rooms {
             bits::intersect(starts, &self.sets[at..at + words]);
             up = grid.frame.parts[above].parent;
         }
+    }
+
+    /// Where the set of starts begins at which a domain hosts the whole gang.
+    fn whole(&mut self, grid: &Grid<'_>, option: &OptionFrame, part: usize) -> usize {
+        let words = grid.frame.words;
+        let gang = option.gang as usize;
+        if grid.frame.parts[part].children.is_empty() {
+            self.fill(grid, option, part);
+            return match self.of_part[part] {
+                Some((at, most)) if most >= gang => at + gang * words,
+                _ => self.add_set(words, 0),
+            };
+        }
+        for &child in &grid.frame.parts[part].children {
+            self.fill(grid, option, child);
+        }
+        let children = &grid.frame.parts[part].children;
+        let sizes = children.iter().filter_map(|&child| self.of_part[child]).map(|(_, most)| most);
+        if sizes.sum::<usize>() < gang {
+            return self.add_set(words, 0);
+        }
+        let last = children.iter().rposition(|&child| self.of_part[child].is_some_and(|(_, most)| most > 0));
+        let last = last.unwrap_or(0);
+        let at = self.add_set(words, u64::MAX);
+        let mut most = 0;
+        for &child in &children[..last] {
+            most = self.add_child(at, most, child, gang, words);
+        }
+        let Some((other, size)) = self.of_part[children[last]] else { return self.add_set(words, 0) };
+        let set = self.add_set(words, 0);
+        for there in gang.saturating_sub(most)..=size.min(gang) {
+            for word in 0..words {
+                let both = self.sets[at + (gang - there) * words + word] & self.sets[other + there * words + word];
+                self.sets[set + word] |= both;
+            }
+        }
+        if !bits::is_empty(&self.sets[set..])
+            && let Some(limits) = self.room(grid, option, part, option.gang)
+        {
+            bits::intersect(&mut self.sets[set..], &limits);
+            self.limits = limits;
+        }
+        set
     }
 
     /// The most GPUs of the gang, short of all, that a domain looked at hosts at a start.
@@ -182,23 +226,47 @@ impl Rooms {
         let at = self.add_set(words, u64::MAX);
         let mut most = 0;
         for &cell in &frame.parts[part].cells {
-            let size = frame.size(cell).min(gang);
-            let from = self.sets.len();
-            self.sets.extend(std::iter::repeat_n(u64::MAX, words));
-            for count in 1..=size {
-                self.sets.extend_from_slice(grid.level(cell, count));
-                let last = self.sets.len() - words;
-                bits::erode(&mut self.sets[last..], option.ticks);
-            }
-            most = self.combine(at, most, (from, size), gang, words);
+            most = self.add_cell(grid, option, (at, most), cell);
         }
         for &child in &frame.parts[part].children {
-            if let Some(sets) = self.of_part[child].filter(|&(_, most)| most > 0) {
-                most = self.combine(at, most, sets, gang, words);
-            }
+            most = self.add_child(at, most, child, gang, words);
         }
         self.of_part[part] = Some((at, most));
         self.restrict(grid, option, part);
+    }
+
+    /// Adds what a cell hosts to the sets at the end, which begin at `at`; the largest k.
+    fn add_cell(&mut self, grid: &Grid<'_>, option: &OptionFrame, (at, most): (usize, usize), cell: usize) -> usize {
+        let (words, gang) = (grid.frame.words, option.gang as usize);
+        let from = self.sets.len();
+        if most > 0 {
+            self.add_set(words, u64::MAX);
+        }
+        let mut size = 0;
+        for count in 1..=grid.frame.size(cell).min(gang) {
+            let last = self.sets.len();
+            self.sets.extend_from_slice(grid.level(cell, count));
+            bits::erode(&mut self.sets[last..], option.ticks);
+            bits::intersect(&mut self.sets[last..], &self.starts);
+            if bits::is_empty(&self.sets[last..]) {
+                self.sets.truncate(last);
+                break;
+            }
+            size = count;
+        }
+        if most > 0 { self.combine(at, most, (from, size), gang, words) } else { size }
+    }
+
+    /// Adds what a domain below hosts to the sets at the end, which begin at `at`; the largest k.
+    fn add_child(&mut self, at: usize, most: usize, child: usize, gang: usize, words: usize) -> usize {
+        match self.of_part[child] {
+            Some((other, size)) if size > 0 && most == 0 => {
+                self.sets.extend_from_within(other + words..other + (size + 1) * words);
+                size
+            }
+            Some((other, size)) if size > 0 => self.combine(at, most, (other, size), gang, words),
+            _ => most,
+        }
     }
 
     fn add_set(&mut self, words: usize, value: u64) -> usize {
@@ -231,7 +299,7 @@ impl Rooms {
 
     /// Cuts the sets of a domain by its own uplink and resources.
     fn restrict(&mut self, grid: &Grid<'_>, option: &OptionFrame, part: usize) {
-        let Some((at, most)) = self.of_part[part] else { return };
+        let Some((at, mut most)) = self.of_part[part] else { return };
         let words = grid.frame.words;
         for count in 1..=most {
             let demand = u32::try_from(count).unwrap_or(u32::MAX);
@@ -240,6 +308,10 @@ impl Rooms {
                 self.limits = limits;
             }
         }
+        while most > 0 && bits::is_empty(&self.sets[at + most * words..at + (most + 1) * words]) {
+            most -= 1;
+        }
+        self.of_part[part] = Some((at, most));
     }
 
     /// The starts at which a domain's own capacities leave room for so many GPUs; `None` if always.
@@ -261,7 +333,7 @@ impl Rooms {
                 all.resize(grid.frame.words, u64::MAX);
                 all
             });
-            grid.cut(row, demand, limits);
+            grid.cut(row, demand, self.window, limits);
         }
         if let Some(limits) = &mut limits {
             bits::erode(limits, option.ticks);
@@ -292,19 +364,17 @@ impl Grid<'_> {
         (1..=size).rev().find(|&count| bits::holds(self.level(cell, count), from, to)).unwrap_or(0)
     }
 
-    /// Takes the ticks out in which a capacity leaves less than `demand`.
-    fn cut(&self, row: usize, demand: i64, ticks: &mut [u64]) {
+    /// Takes the ticks of a window out in which a capacity leaves less than `demand`.
+    fn cut(&self, row: usize, demand: i64, window: (usize, usize), ticks: &mut [u64]) {
         let horizon = self.frame.horizon;
         let all = &self.rows[row * horizon..(row + 1) * horizon];
-        for (word, left) in all.chunks(64).enumerate() {
-            let mut fits = 0;
-            for (bit, &left) in left.iter().enumerate() {
-                fits |= u64::from(left >= demand) << bit;
+        for word in window.0 / 64..=(window.1 - 1) / 64 {
+            let (from, to) = (window.0.max(word * 64), window.1.min(word * 64 + 64));
+            let mut short = 0;
+            for (bit, &left) in all[from..to].iter().enumerate() {
+                short |= u64::from(left < demand) << bit;
             }
-            ticks[word] &= fits;
-        }
-        if horizon.is_multiple_of(64) {
-            ticks[horizon / 64] = 0;
+            ticks[word] &= !(short << (from % 64));
         }
     }
 }

@@ -149,10 +149,13 @@ fn is_within(frame: &Frame<'_>, cell: usize, part: usize) -> bool {
 fn compare_rooms(grid: &Grid<'_>, job: usize, position: usize) -> (usize, usize) {
     let frame = grid.frame;
     let option = &frame.jobs[job].options[position];
+    if option.ticks > frame.horizon {
+        return (0, 0);
+    }
     let row = frame.instance.option(frame.jobs[job].id, option.id);
     let all = patterns(frame.instance, &frame.cells, row, 10_000).unwrap();
     let mut rooms = Rooms::default();
-    rooms.clear(frame);
+    rooms.begin(frame, option, (0, frame.horizon));
     let (mut starts, mut pattern) = (Vec::new(), Vec::new());
     let (mut some, mut none) = (0, 0);
     for part in (0..frame.parts.len()).filter(|&part| frame.parts[part].rank <= option.span) {

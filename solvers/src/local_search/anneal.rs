@@ -3,6 +3,7 @@
 use rats_domain::solver::{Control, Stop};
 
 use super::insert::Taste;
+use super::moves::{Move, Proposal};
 use super::recreate::{Order, eject, recreate};
 use super::ruin::Ruin;
 use super::walk::{Best, Undo, Walk};
@@ -10,7 +11,10 @@ use super::walk::{Best, Undo, Walk};
 /// Rounds between two looks at weights and pressure.
 const SEGMENT: u64 = 64;
 /// Part of the job's scale that a worsening may have at the beginning and at the end of a cycle.
-const HEAT: (f64, f64) = (0.2, 0.002);
+const HEAT: (f64, f64) = (0.05, 0.001);
+
+/// Small moves after each round.
+const STIRS: usize = 24;
 
 /// How far the search has come and when it ends.
 pub(super) struct Clockwork<'c> {
@@ -74,6 +78,7 @@ pub(super) fn anneal(walk: &mut Walk<'_>, best: &mut Best, clock: &Clockwork<'_>
     let mut value = walk.value();
     let mut cycle = 0;
     let mut over = 0;
+    let mut proposal = Proposal::default();
     for round in 0.. {
         if let Some(stop) = clock.stop(round) {
             return stop;
@@ -106,8 +111,7 @@ pub(super) fn anneal(walk: &mut Walk<'_>, best: &mut Best, clock: &Clockwork<'_>
             0.0
         };
         let heat = heat(walk, progress);
-        let luck = (walk.random.below(1 << 20) + 1) as f64 / f64::from(1 << 20);
-        if score > 3.0 || new <= value - heat * luck.ln() {
+        if score > 3.0 || new <= value - heat * walk.luck().ln() {
             value = if score > 3.0 { walk.value() } else { new };
             let moved = if score == 0.0 { 1.0 } else { score };
             ruins.reward(ruin, moved);
@@ -116,6 +120,13 @@ pub(super) fn anneal(walk: &mut Walk<'_>, best: &mut Best, clock: &Clockwork<'_>
             walk.revert(undo);
             ruins.reward(ruin, 0.0);
             orders.reward(order, 0.0);
+        }
+        if walk.bank.is_empty() && stir(walk, &mut proposal, heat, STIRS) {
+            value = walk.value();
+            if best.offer(walk, clock.control) {
+                tighten(walk, best);
+                value = walk.value();
+            }
         }
         for at in 0..walk.bank.len() {
             let job = walk.bank[at];
@@ -170,6 +181,25 @@ fn step(walk: &mut Walk<'_>, ruin: Ruin, order: Order, undo: &mut Undo) {
     let waking = if walk.random.chance(30) { walk.random.below(100) as f64 / 100.0 } else { 1.0 };
     let taste = Taste { blink: if walk.random.chance(50) { 5 } else { 0 }, waking, ..walk.taste };
     recreate(walk, order, taste, undo);
+}
+
+/// Small moves, each accepted as in simulated annealing; whether any was.
+fn stir(walk: &mut Walk<'_>, proposal: &mut Proposal, heat: f64, count: usize) -> bool {
+    let mut moved = false;
+    for _ in 0..count {
+        let kind = walk.random.pick(&Move::ALL);
+        let job = walk.random.pick(&walk.open);
+        if !kind.draw(&walk.grid, job, &mut walk.random, proposal) {
+            continue;
+        }
+        let Some((value, energy)) = proposal.judge(&mut walk.grid) else { continue };
+        let affordable = energy <= 0 || walk.affords(energy);
+        if affordable && value <= -heat * walk.luck().ln() {
+            proposal.apply(&mut walk.grid);
+            moved = true;
+        }
+    }
+    moved
 }
 
 /// Follows the budget with the price of energy.

@@ -58,7 +58,6 @@ pub struct Inserter {
     order: Vec<usize>,
     vacant: Vec<usize>,
     nodes: Vec<usize>,
-    by_type: Vec<Vec<usize>>,
     switches: Vec<usize>,
     changes: Vec<usize>,
     /// Option and start to which jobs are held, by job.
@@ -68,7 +67,6 @@ pub struct Inserter {
 impl Inserter {
     /// For an instance.
     pub fn new(frame: &Frame<'_>) -> Self {
-        let types = frame.instance.cluster.gpu_types.len();
         let switches = (0..frame.parts.len()).filter(|&part| frame.parts[part].node.is_none());
         let several = switches.filter(|&part| frame.parts[part].nodes.len() > 1);
         let steps = frame.instance.tariff.iter().flat_map(Steps::steps);
@@ -81,7 +79,6 @@ impl Inserter {
             order: Vec::new(),
             vacant: Vec::new(),
             nodes: Vec::new(),
-            by_type: (0..types).map(|gpu_type| frame.nodes_of(gpu_type).collect()).collect(),
             switches: several.collect(),
             changes: steps.filter_map(|&(at, _)| usize::try_from(at.0).ok()).collect(),
             held: None,
@@ -121,7 +118,7 @@ impl Inserter {
             if best.as_ref().is_some_and(|best| least >= best.score) {
                 continue;
             }
-            self.rooms.clear(grid.frame);
+            self.rooms.begin(grid.frame, option, (earliest, latest));
             let mut trial =
                 Trial { job, position, window: (earliest, latest), taste, least, found: false, best: &mut best };
             self.narrow(grid, option, &mut trial, random);
@@ -165,7 +162,6 @@ impl Inserter {
         random: &mut Random,
     ) {
         self.rooms.starts(grid, option, part, &mut self.starts);
-        bits::keep(&mut self.starts, trial.window.0, trial.window.1 + 1 - option.ticks);
         if bits::is_empty(&self.starts) {
             return;
         }
@@ -181,7 +177,7 @@ impl Inserter {
 
     /// The nodes to look at, in random order; of vacant ones of a class only one.
     fn draw_nodes(&mut self, grid: &Grid<'_>, option: &OptionFrame, random: &mut Random) {
-        let all = &self.by_type[option.gpu_type];
+        let all = &grid.frame.by_type[option.gpu_type];
         self.nodes.clear();
         self.vacant.clear();
         if all.is_empty() {
@@ -254,7 +250,6 @@ impl Inserter {
                 continue;
             }
             self.rooms.starts(grid, option, part, &mut self.starts);
-            bits::keep(&mut self.starts, trial.window.0, trial.window.1 + 1 - option.ticks);
             if bits::is_empty(&self.starts) {
                 continue;
             }

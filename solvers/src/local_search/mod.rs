@@ -23,6 +23,7 @@
 
 mod anneal;
 pub mod insert;
+pub mod moves;
 pub mod realize;
 mod recreate;
 mod ruin;

@@ -5,7 +5,7 @@ use rats_domain::solver::Control;
 
 use super::insert::Taste;
 use super::walk::{Undo, Walk};
-use crate::grid::bits;
+use crate::grid::Placing;
 
 /// An order in which jobs are put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn sample(walk: &mut Walk<'_>, job: usize) -> Option<Ejection> {
     let last = latest.checked_sub(option.ticks).filter(|&last| last >= earliest)?;
     let start = earliest + walk.random.below(last + 1 - earliest);
     let end = start + option.ticks;
-    let nodes: Vec<usize> = frame.nodes_of(option.gpu_type).collect();
+    let nodes = &frame.by_type[option.gpu_type];
     let at = walk.random.below(nodes.len());
     let mut missing = usize::try_from(option.gang).unwrap_or(usize::MAX);
     let mut ejection = Ejection { jobs: Vec::new(), hardness: walk.random.below(1000) as f64 / 1000.0 };
@@ -168,18 +168,10 @@ fn sample(walk: &mut Walk<'_>, job: usize) -> Option<Ejection> {
 
 /// The jobs on a node during `[from, to)`, with their GPUs there.
 fn on_node(walk: &Walk<'_>, node: usize, from: usize, to: usize) -> Vec<(usize, usize)> {
-    let grid = &walk.grid;
-    if bits::next(grid.busy(node), from).is_none_or(|at| at >= to) {
-        return Vec::new();
-    }
-    let there = |&job: &usize| {
-        let placing = grid.placing(job)?;
-        if placing.start >= to || grid.end_of(job)? <= from {
-            return None;
-        }
+    let jobs = walk.grid.jobs_on(node, from, to);
+    let count = |placing: &Placing| -> usize {
         let here = placing.pattern.iter().filter(|&&(cell, _)| walk.frame.node_of(cell) == node);
-        let count: usize = here.map(|&(_, count)| count as usize).sum();
-        (count > 0).then_some((job, count))
+        here.map(|&(_, count)| count as usize).sum()
     };
-    walk.open.iter().filter_map(there).collect()
+    jobs.map(|(job, placing)| (job, count(placing))).collect()
 }

@@ -101,36 +101,26 @@ fn window(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
     nearest(walk, count, |job| middle(walk, job).map(|middle| middle.abs_diff(at)))
 }
 
-/// Whether a job runs on a node.
-fn is_on(walk: &Walk<'_>, job: usize, node: usize) -> bool {
-    walk.grid
-        .placing(job)
-        .is_some_and(|placing| placing.pattern.iter().any(|&(cell, _)| walk.frame.node_of(cell) == node))
+/// The jobs of a node nearest to a point in time, in half ticks.
+fn nearest_on(walk: &Walk<'_>, node: usize, at: usize, count: usize) -> Vec<usize> {
+    let jobs = walk.grid.jobs_on(node, 0, walk.frame.horizon);
+    let mut keyed: Vec<(usize, usize)> =
+        jobs.filter_map(|(job, _)| Some((middle(walk, job)?.abs_diff(at), job))).collect();
+    keyed.sort_unstable();
+    keyed.into_iter().take(count).map(|(_, job)| job).collect()
 }
 
 fn node(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
     let Some(node) = drawn(walk).and_then(|job| home(walk, job)) else { return Vec::new() };
     let at = walk.random.below(2 * walk.frame.horizon);
-    nearest(walk, count, |job| {
-        is_on(walk, job, node).then_some(())?;
-        middle(walk, job).map(|middle| middle.abs_diff(at))
-    })
+    nearest_on(walk, node, at, count)
 }
 
 fn block(walk: &mut Walk<'_>) -> Vec<usize> {
     let Some(seed) = drawn(walk) else { return Vec::new() };
     let (Some(node), Some(placing)) = (home(walk, seed), walk.grid.placing(seed)) else { return Vec::new() };
-    let busy = walk.grid.busy(node);
-    let end = bits::next_gap(busy, placing.start);
-    let mut from = placing.start;
-    while from > 0 && bits::has(busy, from - 1) {
-        from -= 1;
-    }
-    let inside = |job: &usize| {
-        walk.grid.placing(*job).is_some_and(|placing| placing.start >= from && placing.start < end)
-            && is_on(walk, *job, node)
-    };
-    let mut jobs: Vec<usize> = walk.open.iter().copied().filter(inside).collect();
+    let (from, end) = bits::block(walk.grid.busy(node), placing.start);
+    let mut jobs: Vec<usize> = walk.grid.jobs_on(node, from, end).map(|(job, _)| job).collect();
     jobs.truncate(24);
     jobs
 }
@@ -156,10 +146,7 @@ fn strings(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
     let mut node = home(walk, seed);
     for _ in 0..count.div_ceil(each) {
         let Some(here) = node else { break };
-        let string = nearest(walk, each, |job| {
-            is_on(walk, job, here).then_some(())?;
-            middle(walk, job).map(|middle| middle.abs_diff(at))
-        });
+        let string = nearest_on(walk, here, at, each);
         taken.extend(string);
         node = drawn(walk).and_then(|job| home(walk, job));
     }

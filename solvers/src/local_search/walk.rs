@@ -135,6 +135,16 @@ impl<'f> Walk<'f> {
         self.budget.map(|budget| self.grid.energy() > budget)
     }
 
+    /// Whether the budget has room for this much more energy.
+    pub fn affords(&self, energy: i64) -> bool {
+        self.budget.is_none_or(|budget| self.grid.energy() + energy <= budget)
+    }
+
+    /// A number of (0, 1].
+    pub fn luck(&mut self) -> f64 {
+        (self.random.below(1 << 20) + 1) as f64 / f64::from(1 << 20)
+    }
+
     /// Prices energy with more or less pressure.
     pub fn press(&mut self, pressure: f64) {
         self.pressure = pressure;

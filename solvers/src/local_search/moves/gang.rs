@@ -1,0 +1,30 @@
+//! One job runs with another gang size, on or near its node, with the same start or the same end.
+
+use super::{Proposal, draw_node, home};
+use crate::grid::{Grid, Placing};
+use crate::random::Random;
+
+/// An option with another gang size or GPU type.
+pub(super) fn draw(
+    grid: &Grid<'_>,
+    job: usize,
+    placing: &Placing,
+    random: &mut Random,
+    proposal: &mut Proposal,
+) -> Option<()> {
+    let options = &grid.frame.jobs[job].options;
+    let old = &options[placing.option];
+    let position = random.below(options.len());
+    let new = &options[position];
+    if new.gang == old.gang && new.gpu_type == old.gpu_type {
+        return None;
+    }
+    let end = placing.start + old.ticks;
+    let start = if random.chance(50) { placing.start } else { end.checked_sub(new.ticks)? };
+    let node = if new.gpu_type == old.gpu_type && random.chance(70) {
+        home(grid, placing)?
+    } else {
+        draw_node(grid, new.gpu_type, random)?
+    };
+    proposal.push_near(grid, (job, position, start), node, random)
+}

@@ -1,0 +1,27 @@
+//! One job runs at another operating point, on the same GPUs, with the same start or the same end.
+
+use super::Proposal;
+use crate::grid::{Grid, Placing};
+use crate::random::Random;
+
+/// An option with the same gang that may be spread as wide.
+pub(super) fn draw(
+    grid: &Grid<'_>,
+    job: usize,
+    placing: &Placing,
+    random: &mut Random,
+    proposal: &mut Proposal,
+) -> Option<()> {
+    let options = &grid.frame.jobs[job].options;
+    let old = &options[placing.option];
+    let position = random.below(options.len());
+    let new = &options[position];
+    let same = new.gpu_type == old.gpu_type && new.gang == old.gang && new.span >= old.span;
+    if !same || position == placing.option {
+        return None;
+    }
+    let end = placing.start + old.ticks;
+    let start = if random.chance(50) { placing.start } else { end.checked_sub(new.ticks)? };
+    proposal.push(job, position, start, &placing.pattern);
+    Some(())
+}
