@@ -23,6 +23,8 @@
 //! J. N. Hooker, "Planning and scheduling by logic-based Benders decomposition", 2007 (relaxed master problem).
 
 mod build;
+#[cfg(test)]
+mod tests;
 
 use rats_domain::ids::Table;
 use rats_domain::instance::Instance;
@@ -37,7 +39,7 @@ use crate::milp::{Asked, Beat, Verdict, proved_bound, solve_program};
 /// Most columns of a program.
 const COLUMN_LIMIT: usize = 60_000;
 /// Gap at which a program counts as solved: the last digits of the relaxed optimum decide nothing.
-const LEAST_GAP: f64 = 1e-6;
+const LEAST_GAP: f64 = 1e-5;
 
 /// What counting nodes proves and suggests.
 #[derive(Clone, Debug)]

@@ -23,6 +23,8 @@ mod board;
 mod line;
 mod prove;
 mod search;
+#[cfg(test)]
+mod tests;
 
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -47,7 +49,7 @@ impl Solver for Auto {
         About {
             id: "auto",
             summary: "local_search, the Lagrangian bound, aggregate and milp side by side",
-            exact: true,
+            exact: false,
             baseline: false,
         }
     }

@@ -16,8 +16,8 @@ use crate::milp::Milp;
 const WARM_UP: (f64, Duration) = (0.1, Duration::from_millis(20));
 /// Most steps of the Lagrangian bound.
 const STEPS: usize = 4000;
-/// Part of the time left that one round of counting nodes may take.
-const COUNTING: f64 = 0.5;
+/// Parts of the time left that the rounds of counting nodes may take: the first has the worst plan to beat.
+const COUNTING: [f64; 3] = [0.25, 0.5, 0.9];
 
 /// Part of the time left in which nodes are looked for, for the solution of a round.
 const REALIZING: f64 = 0.1;
@@ -62,14 +62,17 @@ fn warm_up(board: &Board<'_>, request: &Request, control: &dyn Control) {
 fn count_nodes(board: &Board<'_>, request: &Request, control: &dyn Control) {
     let Some(model) = Relaxation::new(board.instance) else { return };
     let mut last = None;
-    while control.stop().is_none() && !board.is_settled() {
+    for part in COUNTING {
+        if control.stop().is_some() || board.is_settled() {
+            return;
+        }
         let value = board.value();
         if last.is_some() && value == last {
             return;
         }
         last = value;
         let ascent = ascend(board, &model, value, control);
-        let line = Line::part(board, control, COUNTING).for_bounds();
+        let line = Line::part(board, control, part).for_bounds();
         let Some(counted) = counted(board.instance, &ascent, &model, value, 1, request.gap, &line) else { return };
         if counted.bound == f64::INFINITY {
             board.refute("the program with nodes counted by class has no solution".to_owned());
