@@ -265,6 +265,30 @@ impl<'f> Grid<'f> {
         Some(placing)
     }
 
+    /// Gives back (true) or takes again the GPUs of a placed job and nothing else: for a quick look at whether others fit.
+    pub fn lift(&mut self, job: usize, up: bool) {
+        let Some(placing) = self.placings[job].take() else { return };
+        let ticks = self.frame.jobs[job].options[placing.option].ticks;
+        self.hold(placing.start, ticks, &placing.pattern, !up);
+        self.placings[job] = Some(placing);
+    }
+
+    /// Takes (true) or gives back GPUs and nothing else.
+    pub fn hold(&mut self, start: usize, ticks: usize, pattern: &[(usize, u32)], take: bool) {
+        for &(cell, count) in pattern {
+            if take {
+                self.take_gpus(cell, count as usize, start, start + ticks);
+            } else {
+                self.give_gpus(cell, count as usize, start, start + ticks);
+            }
+        }
+    }
+
+    /// Whether the GPUs of a pattern are free.
+    pub fn has_gpus(&self, start: usize, ticks: usize, pattern: &[(usize, u32)]) -> bool {
+        pattern.iter().all(|&(cell, count)| bits::holds(self.level(cell, count as usize), start, start + ticks))
+    }
+
     fn makespan_value(&self, makespan: usize) -> f64 {
         self.frame.instance.objective.makespan * makespan as f64 * self.frame.instance.tick.0 as f64
     }
