@@ -192,6 +192,11 @@ impl<'f> Grid<'f> {
         (0..self.frame.nodes.len()).for_each(|node| self.refresh(node));
     }
 
+    /// The latest end that is allowed whatever the deadline.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Lets no job end later than this; jobs that do are not moved.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;

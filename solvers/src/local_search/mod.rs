@@ -27,6 +27,7 @@ pub mod moves;
 mod recreate;
 mod ruin;
 mod walk;
+mod wheel;
 
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
