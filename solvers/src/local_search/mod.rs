@@ -108,3 +108,6 @@ fn search(
     best.settle(&mut walk, control);
     (best.schedule, stop)
 }
+
+#[cfg(test)]
+mod tests;
