@@ -23,7 +23,7 @@ impl Grid<'_> {
         if start < self.earliest(job) || end > self.latest(job) {
             return None;
         }
-        if !pattern.iter().all(|&(cell, count)| bits::holds(self.level(cell, count as usize), start, end)) {
+        if !self.has_gpus(start, row.ticks, pattern) {
             return None;
         }
         let mut load = std::mem::take(&mut self.load);

@@ -227,6 +227,11 @@ impl<'i> Frame<'i> {
         self.first_level[cell + 1] - self.first_level[cell]
     }
 
+    /// Whether there are nodes that are powered until the last end.
+    pub fn runs_until_the_end(&self) -> bool {
+        self.always_on > 0
+    }
+
     /// The island of a cell.
     pub(super) fn island_of(&self, cell: usize) -> usize {
         self.islands[cell]

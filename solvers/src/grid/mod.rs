@@ -192,6 +192,11 @@ impl<'f> Grid<'f> {
         (0..self.frame.nodes.len()).for_each(|node| self.refresh(node));
     }
 
+    /// The latest end that is allowed whatever the deadline.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Lets no job end later than this; jobs that do are not moved.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
@@ -263,6 +268,30 @@ impl<'f> Grid<'f> {
             self.set_makespan(end);
         }
         Some(placing)
+    }
+
+    /// Gives back (true) or takes again the GPUs of a placed job and nothing else: for a quick look at whether others fit.
+    pub fn lift(&mut self, job: usize, up: bool) {
+        let Some(placing) = self.placings[job].take() else { return };
+        let ticks = self.frame.jobs[job].options[placing.option].ticks;
+        self.hold(placing.start, ticks, &placing.pattern, !up);
+        self.placings[job] = Some(placing);
+    }
+
+    /// Takes (true) or gives back GPUs and nothing else.
+    pub fn hold(&mut self, start: usize, ticks: usize, pattern: &[(usize, u32)], take: bool) {
+        for &(cell, count) in pattern {
+            if take {
+                self.take_gpus(cell, count as usize, start, start + ticks);
+            } else {
+                self.give_gpus(cell, count as usize, start, start + ticks);
+            }
+        }
+    }
+
+    /// Whether the GPUs of a pattern are free.
+    pub fn has_gpus(&self, start: usize, ticks: usize, pattern: &[(usize, u32)]) -> bool {
+        pattern.iter().all(|&(cell, count)| bits::holds(self.level(cell, count as usize), start, start + ticks))
     }
 
     fn makespan_value(&self, makespan: usize) -> f64 {

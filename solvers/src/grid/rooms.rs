@@ -368,13 +368,13 @@ impl Grid<'_> {
     fn cut(&self, row: usize, demand: i64, window: (usize, usize), ticks: &mut [u64]) {
         let horizon = self.frame.horizon;
         let all = &self.rows[row * horizon..(row + 1) * horizon];
-        for word in window.0 / 64..=(window.1 - 1) / 64 {
+        for (word, ticks) in ticks.iter_mut().enumerate().take((window.1 - 1) / 64 + 1).skip(window.0 / 64) {
             let (from, to) = (window.0.max(word * 64), window.1.min(word * 64 + 64));
             let mut short = 0;
             for (bit, &left) in all[from..to].iter().enumerate() {
                 short |= u64::from(left < demand) << bit;
             }
-            ticks[word] &= !(short << (from % 64));
+            *ticks &= !(short << (from % 64));
         }
     }
 }

@@ -114,6 +114,22 @@ fn random_moves_agree_with_evaluation_and_checker() {
 }
 
 #[test]
+fn random_moves_agree_on_shipped_instances() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../instances");
+    let (mut kept, mut refused) = (0, 0);
+    for number in 1..=12 {
+        for family in ["small", "medium"] {
+            let path = root.join(format!("{family}/{family}-v1-{number:02}.json"));
+            let instance = Instance::read(&std::fs::read(path).unwrap()).unwrap().instance;
+            let (more, less) = compare(&instance, number, 400);
+            kept += more;
+            refused += less;
+        }
+    }
+    assert!(kept > 1000 && refused > 100, "{kept} {refused}");
+}
+
+#[test]
 fn starts_with_room_equal_those_found_by_trying_every_pattern() {
     let (mut some, mut none) = (0, 0);
     for seed in 0..400 {

@@ -7,11 +7,17 @@ use super::moves::{Move, Proposal};
 use super::recreate::{Order, eject, recreate};
 use super::ruin::Ruin;
 use super::walk::{Best, Undo, Walk};
+use super::wheel::Wheel;
 
 /// Rounds between two looks at weights and pressure.
 const SEGMENT: u64 = 64;
 /// Part of the job's scale that a worsening may have at the beginning and at the end of a cycle.
 const HEAT: (f64, f64) = (0.05, 0.001);
+
+/// Percent of the rounds that shorten the plan where its length counts.
+const SHORTEN: usize = 4;
+/// Most jobs that end last for that.
+const MOST_LAST: usize = 12;
 
 /// Small moves after each round.
 const STIRS: usize = 24;
@@ -23,33 +29,6 @@ pub(super) struct Clockwork<'c> {
     pub rounds: Option<u64>,
     /// Time at the beginning.
     pub whole: Option<f64>,
-}
-
-/// Weights of a choice, by success.
-struct Wheel {
-    weights: Vec<f64>,
-}
-
-impl Wheel {
-    fn new(count: usize) -> Self {
-        Self { weights: vec![1.0; count] }
-    }
-
-    fn draw(&self, random: &mut crate::random::Random) -> usize {
-        let total: f64 = self.weights.iter().sum();
-        let mut at = total * random.below(1 << 20) as f64 / f64::from(1 << 20);
-        for (position, weight) in self.weights.iter().enumerate() {
-            at -= weight;
-            if at < 0.0 {
-                return position;
-            }
-        }
-        0
-    }
-
-    fn reward(&mut self, position: usize, score: f64) {
-        self.weights[position] = (0.98 * self.weights[position] + 0.02 * score).max(0.1);
-    }
 }
 
 impl Clockwork<'_> {
@@ -74,67 +53,102 @@ impl Clockwork<'_> {
 
 /// Improves the walk's plan until time or rounds are used up.
 pub(super) fn anneal(walk: &mut Walk<'_>, best: &mut Best, clock: &Clockwork<'_>) -> Stop {
-    let (mut ruins, mut orders) = (Wheel::new(Ruin::ALL.len()), Wheel::new(Order::ALL.len()));
-    let mut value = walk.value();
-    let mut cycle = 0;
-    let mut over = 0;
-    let mut proposal = Proposal::default();
+    let mut search = Anneal::new(walk, best, clock.control);
     for round in 0.. {
         if let Some(stop) = clock.stop(round) {
             return stop;
         }
         let progress = clock.progress(round);
-        let now = cycle_of(progress);
-        if now != cycle {
-            cycle = now;
-            if let Some((_, placings)) = &best.placings {
-                walk.restore(placings);
-                tighten(walk, best);
-                value = walk.value();
-            }
-        }
-        if round % SEGMENT == 0 {
-            guide(walk, best, &mut over);
-            value = walk.value();
-        }
-        let (ruin, order) = (ruins.draw(&mut walk.random), orders.draw(&mut walk.random));
-        let mut undo = Undo::default();
-        step(walk, Ruin::ALL[ruin], Order::ALL[order], &mut undo);
-        let new = walk.value();
-        over += u64::from(walk.is_over_budget() == Some(true));
-        let score = if best.offer(walk, clock.control) {
-            tighten(walk, best);
-            8.0
-        } else if new < value {
-            3.0
-        } else {
-            0.0
-        };
-        let heat = heat(walk, progress);
-        if score > 3.0 || new <= value - heat * walk.luck().ln() {
-            value = if score > 3.0 { walk.value() } else { new };
-            let moved = if score == 0.0 { 1.0 } else { score };
-            ruins.reward(ruin, moved);
-            orders.reward(order, moved);
-        } else {
-            walk.revert(undo);
-            ruins.reward(ruin, 0.0);
-            orders.reward(order, 0.0);
-        }
-        if walk.bank.is_empty() && stir(walk, &mut proposal, heat, STIRS) {
-            value = walk.value();
-            if best.offer(walk, clock.control) {
-                tighten(walk, best);
-                value = walk.value();
-            }
-        }
-        for at in 0..walk.bank.len() {
-            let job = walk.bank[at];
-            walk.hardness[job] *= 1.02;
-            value += 0.02 / 1.02 * walk.hardness[job] * walk.absence;
-        }
+        search.begin(round, progress);
+        search.round(heat(search.walk, progress));
     }
     Stop::Stalled
+}
+
+/// The state of the search beside the walk.
+struct Anneal<'s, 'f> {
+    walk: &'s mut Walk<'f>,
+    best: &'s mut Best,
+    control: &'s dyn Control,
+    ruins: Wheel,
+    orders: Wheel,
+    /// The value of the walk's plan.
+    value: f64,
+    cycle: u64,
+    /// Rounds of this segment that ended above the budget.
+    over: u64,
+    proposal: Proposal,
+}
+
+impl<'s, 'f> Anneal<'s, 'f> {
+    fn new(walk: &'s mut Walk<'f>, best: &'s mut Best, control: &'s dyn Control) -> Self {
+        Self {
+            value: walk.value(),
+            walk,
+            best,
+            control,
+            ruins: Wheel::new(Ruin::ALL.len()),
+            orders: Wheel::new(Order::ALL.len()),
+            cycle: 0,
+            over: 0,
+            proposal: Proposal::default(),
+        }
+    }
+
+    /// Begins a cycle or a segment where it is time.
+    fn begin(&mut self, round: u64, progress: f64) {
+        let cycle = cycle_of(progress);
+        if cycle != self.cycle {
+            self.cycle = cycle;
+            if let Some((_, placings)) = &self.best.placings {
+                self.walk.restore(placings);
+                self.tighten();
+            }
+        }
+        if round.is_multiple_of(SEGMENT) {
+            guide(self.walk, self.over);
+            self.over = 0;
+            self.value = self.walk.value();
+        }
+    }
+
+    /// One ruin and recreate, then small moves.
+    fn round(&mut self, heat: f64) {
+        let (ruin, order) = (self.ruins.draw(&mut self.walk.random), self.orders.draw(&mut self.walk.random));
+        let mut undo = Undo::default();
+        step(self.walk, Ruin::ALL[ruin], Order::ALL[order], &mut undo);
+        let new = self.walk.value();
+        self.over += u64::from(self.walk.is_over_budget() == Some(true));
+        let is_best = self.best.offer(self.walk, self.control);
+        let score = match () {
+            () if is_best => 8.0,
+            () if new < self.value => 3.0,
+            () if new <= self.value - heat * self.walk.luck().ln() => 1.0,
+            () => 0.0,
+        };
+        self.ruins.reward(ruin, score);
+        self.orders.reward(order, score);
+        match () {
+            () if is_best => self.tighten(),
+            () if score > 0.0 => self.value = new,
+            () => self.walk.revert(undo),
+        }
+        if self.walk.bank.is_empty() && stir(self.walk, &mut self.proposal, heat, STIRS) {
+            self.value = self.walk.value();
+            if self.best.offer(self.walk, self.control) {
+                self.tighten();
+            }
+        }
+        self.value += self.walk.harden();
+    }
+
+    /// Asks for a shorter makespan than the best plan's where that is all that counts.
+    fn tighten(&mut self) {
+        if self.walk.counts_only_makespan() {
+            self.walk.limit_to(self.best.makespan.saturating_sub(1));
+        }
+        self.value = self.walk.value();
+    }
 }
 
 /// Cycles, each from the best plan: short ones first.
@@ -175,12 +189,34 @@ fn step(walk: &mut Walk<'_>, ruin: Ruin, order: Order, undo: &mut Undo) {
         recreate(walk, order, taste, undo);
         return;
     }
+    let waking = if walk.random.chance(30) { walk.random.below(100) as f64 / 100.0 } else { 1.0 };
+    let taste = Taste { blink: if walk.random.chance(50) { 5 } else { 0 }, waking, ..walk.taste };
+    if walk.minds_makespan() && walk.random.chance(SHORTEN) {
+        return shorten(walk, order, taste, undo);
+    }
     let most = (jobs / 3).clamp(7, 14).min(jobs);
     let count = 1 + walk.random.below(most);
     ruin.apply(walk, count, undo);
-    let waking = if walk.random.chance(30) { walk.random.below(100) as f64 / 100.0 } else { 1.0 };
-    let taste = Taste { blink: if walk.random.chance(50) { 5 } else { 0 }, waking, ..walk.taste };
     recreate(walk, order, taste, undo);
+}
+
+/// Takes out the jobs that end last, and some that run then, and puts them back so that all end earlier.
+fn shorten(walk: &mut Walk<'_>, order: Order, taste: Taste, undo: &mut Undo) {
+    let limit = walk.grid.makespan().saturating_sub(1 + walk.random.below(2));
+    let last: Vec<usize> =
+        walk.open.iter().copied().filter(|&job| walk.grid.end_of(job).is_some_and(|end| end > limit)).collect();
+    if last.len() > MOST_LAST {
+        return;
+    }
+    let count = 1 + walk.random.below(MOST_LAST);
+    for job in last {
+        walk.take_out(job, undo);
+    }
+    Ruin::Late.apply(walk, count, undo);
+    let before = walk.grid.limit();
+    walk.grid.set_limit(limit.min(before));
+    recreate(walk, order, taste, undo);
+    walk.grid.set_limit(before);
 }
 
 /// Small moves, each accepted as in simulated annealing; whether any was.
@@ -203,32 +239,13 @@ fn stir(walk: &mut Walk<'_>, proposal: &mut Proposal, heat: f64, count: usize) -
 }
 
 /// Follows the budget with the price of energy.
-fn guide(walk: &mut Walk<'_>, _best: &Best, over: &mut u64) {
+fn guide(walk: &mut Walk<'_>, over: u64) {
     let Some(is_over) = walk.is_over_budget() else { return };
     let base = walk.excess / 8.0;
-    if is_over || *over > SEGMENT / 2 {
+    if is_over || over > SEGMENT / 2 {
         walk.press((walk.pressure * 1.5).clamp(base / 64.0, base * 16.0));
-    } else if *over < SEGMENT / 8 && walk.pressure > 0.0 {
+    } else if over < SEGMENT / 8 && walk.pressure > 0.0 {
         let less = walk.pressure * 0.8;
         walk.press(if less < base / 100.0 { 0.0 } else { less });
     }
-    *over = 0;
-}
-
-/// Asks for a shorter makespan than the best plan's, where that is all that counts.
-fn tighten(walk: &mut Walk<'_>, best: &Best) {
-    let objective = &walk.frame.instance.objective;
-    let others = objective.energy + objective.cost + objective.completion + objective.tardiness;
-    if objective.makespan == 0.0 || others > 0.0 {
-        return;
-    }
-    let limit = best.makespan.saturating_sub(1);
-    walk.grid.set_limit(limit);
-    for at in 0..walk.open.len() {
-        let job = walk.open[at];
-        if walk.grid.end_of(job).is_some_and(|end| end > limit) {
-            walk.grid.remove(job);
-        }
-    }
-    walk.set_bank();
 }

@@ -59,6 +59,7 @@ pub struct Inserter {
     vacant: Vec<usize>,
     nodes: Vec<usize>,
     switches: Vec<usize>,
+    parts: Vec<usize>,
     changes: Vec<usize>,
     /// Option and start to which jobs are held, by job.
     held: Option<Picture>,
@@ -80,6 +81,7 @@ impl Inserter {
             vacant: Vec::new(),
             nodes: Vec::new(),
             switches: several.collect(),
+            parts: Vec::new(),
             changes: steps.filter_map(|&(at, _)| usize::try_from(at.0).ok()).collect(),
             held: None,
         }
@@ -241,13 +243,13 @@ impl Inserter {
 
     /// Gangs spread over the nodes of a switch.
     fn wide(&mut self, grid: &mut Grid<'_>, option: &OptionFrame, trial: &mut Trial<'_>, random: &mut Random) {
-        let first = random.below(self.switches.len().max(1));
+        self.order_switches(grid, option, random);
         let mut looked = 0;
-        for at in 0..self.switches.len() {
-            let part = self.switches[(first + at) % self.switches.len()];
-            let rank = grid.frame.parts[part].rank;
-            if rank > option.span || rank <= Rank::NODE {
-                continue;
+        for at in 0..self.parts.len() {
+            let part = self.parts[at];
+            // A wide switch has more room, but a gang takes no more links in a narrow one.
+            if trial.found && looked > 0 && grid.frame.parts[part].nodes.len() > MOST_NODES {
+                return;
             }
             self.rooms.starts(grid, option, part, &mut self.starts);
             if bits::is_empty(&self.starts) {
@@ -280,6 +282,16 @@ impl Inserter {
                 self.spread(grid, option, part, self.tries[try_at], trial, random);
             }
         }
+    }
+
+    /// The switches to look at: narrow ones first, in random order within a level.
+    fn order_switches(&mut self, grid: &Grid<'_>, option: &OptionFrame, random: &mut Random) {
+        let parts = &grid.frame.parts;
+        self.parts.clear();
+        let fitting = |&&part: &&usize| parts[part].rank > Rank::NODE && parts[part].rank <= option.span;
+        self.parts.extend(self.switches.iter().filter(fitting));
+        random.shuffle(&mut self.parts);
+        self.parts.sort_by_key(|&part| parts[part].rank);
     }
 
     /// Judges gangs over the nodes of a switch at one start.

@@ -28,6 +28,7 @@ pub mod realize;
 mod recreate;
 mod ruin;
 mod walk;
+mod wheel;
 
 use rats_domain::instance::Instance;
 use rats_domain::schedule::Schedule;
@@ -108,3 +109,6 @@ fn search(
     best.settle(&mut walk, control);
     (best.schedule, stop)
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,11 +22,22 @@ pub(super) enum Ruin {
     Strings,
     /// Jobs within one switch at a time.
     Rack,
+    /// Jobs that end late.
+    Late,
 }
 
 impl Ruin {
-    pub const ALL: [Self; 8] =
-        [Self::Random, Self::Related, Self::Window, Self::Node, Self::Block, Self::Worst, Self::Strings, Self::Rack];
+    pub const ALL: [Self; 9] = [
+        Self::Random,
+        Self::Related,
+        Self::Window,
+        Self::Node,
+        Self::Block,
+        Self::Worst,
+        Self::Strings,
+        Self::Rack,
+        Self::Late,
+    ];
 
     /// Takes about `count` jobs out.
     pub fn apply(self, walk: &mut Walk<'_>, count: usize, undo: &mut Undo) {
@@ -39,6 +50,7 @@ impl Ruin {
             Self::Worst => worst(walk, count),
             Self::Strings => strings(walk, count),
             Self::Rack => rack(walk, count),
+            Self::Late => late(walk, count),
         };
         for job in victims {
             walk.take_out(job, undo);
@@ -162,4 +174,10 @@ fn rack(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
         (rack(home(walk, job)?) == here).then_some(())?;
         middle(walk, job).map(|middle| middle.abs_diff(at))
     })
+}
+
+fn late(walk: &mut Walk<'_>, count: usize) -> Vec<usize> {
+    let end = walk.grid.makespan();
+    let noise: Vec<usize> = (0..16).map(|_| walk.random.below(walk.frame.horizon / 4 + 1)).collect();
+    nearest(walk, count, |job| Some(end.saturating_sub(walk.grid.end_of(job)?) + noise[job % 16]))
 }

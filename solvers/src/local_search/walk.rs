@@ -9,6 +9,9 @@ use crate::grid::{Frame, Grid, Placing, Prices};
 use crate::judged::valid_objective;
 use crate::random::Random;
 
+/// By how much a round without a place makes a job harder.
+const HARDENING: f64 = 0.02;
+
 /// A plan under way.
 pub(super) struct Walk<'f> {
     pub frame: &'f Frame<'f>,
@@ -47,8 +50,10 @@ pub(super) struct Best {
     pub makespan: usize,
 }
 
-/// Improvement after which a plan is checked at once.
-const CLEAR: f64 = 2e-3;
+/// Up to this many jobs every improvement is checked at once.
+const FEW_JOBS: usize = 64;
+/// Improvement after which a plan with more jobs is checked at once.
+const CLEAR: f64 = 1e-3;
 
 impl<'f> Walk<'f> {
     pub fn new(frame: &'f Frame<'f>, seed: u64) -> Self {
@@ -185,6 +190,40 @@ impl<'f> Walk<'f> {
         self.set_bank();
     }
 
+    /// Jobs left without a place weigh more from now on; what that adds to the value.
+    pub fn harden(&mut self) -> f64 {
+        let mut more = 0.0;
+        for &job in &self.bank {
+            more += HARDENING * self.hardness[job] * self.absence;
+            self.hardness[job] *= 1.0 + HARDENING;
+        }
+        more
+    }
+
+    /// Whether the makespan is the whole objective.
+    pub fn counts_only_makespan(&self) -> bool {
+        let objective = &self.frame.instance.objective;
+        let others = objective.energy + objective.cost + objective.completion + objective.tardiness;
+        objective.makespan > 0.0 && others == 0.0
+    }
+
+    /// Whether a shorter plan is better by itself: it counts, or always-on nodes run until its end.
+    pub fn minds_makespan(&self) -> bool {
+        let always_on = self.frame.runs_until_the_end() && self.frame.instance.objective.prices_energy();
+        self.frame.instance.objective.makespan > 0.0 || always_on
+    }
+
+    /// Lets no job end later; those that do lose their place.
+    pub fn limit_to(&mut self, limit: usize) {
+        self.grid.set_limit(limit);
+        for &job in &self.open {
+            if self.grid.end_of(job).is_some_and(|end| end > limit) {
+                self.grid.remove(job);
+            }
+        }
+        self.set_bank();
+    }
+
     /// Puts a whole plan in place of what is there.
     pub fn restore(&mut self, placings: &[Option<Placing>]) {
         for &job in &self.open {
@@ -239,7 +278,8 @@ impl Best {
         if !walk.is_plan() || !known.is_none_or(is_better) || !self.objective.is_none_or(is_better) {
             return false;
         }
-        if self.objective.is_none_or(|best| objective < best - CLEAR * best.abs())
+        let clear = if walk.open.len() <= FEW_JOBS { 0.0 } else { CLEAR };
+        if self.objective.is_none_or(|best| objective < best - clear * best.abs())
             && !self.offer_schedule(walk.frame.instance, walk.grid.schedule(), control)
         {
             return false;

@@ -104,7 +104,7 @@ impl Proposal {
     /// What the move adds to the value and to the energy (mJ); `None` if it breaks a rule other than the budget. The
     /// grid is as before.
     pub fn judge(&mut self, grid: &mut Grid<'_>) -> Option<(f64, i64)> {
-        if self.changes.len() == 1 && !self.is_in_window(grid) {
+        if !self.may_fit(grid) {
             return None;
         }
         let before = (grid.value(), grid.energy());
@@ -134,11 +134,36 @@ impl Proposal {
         }
     }
 
-    /// Whether the one job stays between those before and after it.
-    fn is_in_window(&self, grid: &Grid<'_>) -> bool {
-        let change = self.changes[0];
-        let end = change.start + grid.frame.jobs[change.job].options[change.option].ticks;
-        change.start >= grid.earliest(change.job) && end <= grid.latest(change.job)
+    /// A quick look: windows, and GPUs with those of the jobs themselves free.
+    fn may_fit(&self, grid: &mut Grid<'_>) -> bool {
+        let ticks = |grid: &Grid<'_>, change: &Change| grid.frame.jobs[change.job].options[change.option].ticks;
+        let in_window = |change: &Change| {
+            let row = &grid.frame.jobs[change.job];
+            change.start >= row.release && change.start + ticks(grid, change) <= row.deadline
+        };
+        if !self.changes.iter().all(in_window) {
+            return false;
+        }
+        for change in &self.changes {
+            grid.lift(change.job, true);
+        }
+        let mut held = 0;
+        for change in &self.changes {
+            let (ticks, pattern) = (ticks(grid, change), &self.patterns[change.pattern.0..change.pattern.1]);
+            if !grid.has_gpus(change.start, ticks, pattern) {
+                break;
+            }
+            grid.hold(change.start, ticks, pattern, true);
+            held += 1;
+        }
+        for change in &self.changes[..held] {
+            let pattern = &self.patterns[change.pattern.0..change.pattern.1];
+            grid.hold(change.start, ticks(grid, change), pattern, false);
+        }
+        for change in &self.changes {
+            grid.lift(change.job, false);
+        }
+        held == self.changes.len()
     }
 
     /// Places all but the last, which is only judged.
