@@ -1,3 +1,5 @@
+//! Counting nodes against exhaustive search: bounds, pictures that become plans, infeasibility.
+
 use rats_domain::instance::Instance;
 use rats_domain::solver::{Outcome, Request, Solver, Unlimited};
 

@@ -1,3 +1,5 @@
+//! The portfolio against exhaustive search, and that seed and iterations alone decide.
+
 use rats_domain::solver::{Outcome, Request, Solver, Unlimited};
 
 use super::Auto;

@@ -51,14 +51,15 @@ pub struct Bound {
 
 /// The best bound of the ladder.
 pub fn lower_bound(instance: &Instance) -> Bound {
-    let rungs = ladder(instance);
-    rungs
-        .into_iter()
-        .max_by(|a, b| a.value.total_cmp(&b.value))
-        .unwrap_or(Bound { value: f64::NEG_INFINITY, name: "none" })
+    strongest(&ladder(instance)).unwrap_or(Bound { value: f64::NEG_INFINITY, name: "none" })
 }
 
-/// All bounds, each valid by itself.
+/// The strongest of some bounds.
+pub fn strongest(bounds: &[Bound]) -> Option<Bound> {
+    bounds.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value))
+}
+
+/// All bounds, each valid by itself, from cheap to strong.
 pub fn ladder(instance: &Instance) -> Vec<Bound> {
     let windows = Windows::new(instance);
     let objective = &instance.objective;
@@ -72,7 +73,15 @@ pub fn ladder(instance: &Instance) -> Vec<Bound> {
     };
     let cost = if objective.cost > 0.0 { price::bound(instance, &windows) } else { 0.0 };
     let cheap = energy::bounds(instance, &windows).into_iter().map(|(name, energy)| rung(name, energy.joules(), cost));
-    cheap.chain(lagrangian(instance)).collect()
+    let mut rungs: Vec<Bound> = Vec::new();
+    for bound in cheap.chain(lagrangian(instance)) {
+        // One rung a name: of its mixtures the energetic argument counts with the best.
+        match rungs.iter_mut().find(|rung| rung.name == bound.name) {
+            Some(rung) => rung.value = rung.value.max(bound.value),
+            None => rungs.push(bound),
+        }
+    }
+    rungs
 }
 
 /// The Lagrangian rung, for horizons that it takes.

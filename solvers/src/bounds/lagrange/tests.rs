@@ -1,3 +1,5 @@
+//! The bound against exhaustive search: never above an optimum, never excluding one, no false proof of infeasibility.
+
 use rats_domain::instance::Instance;
 use rats_domain::solver::{Outcome, Request, Solver, Unlimited};
 
@@ -5,7 +7,7 @@ use super::{Ascent, Relaxation};
 use crate::exhaustive::Exhaustive;
 use crate::testing::{Size, random_instance};
 
-fn converged<'m>(model: &'m Relaxation, value: Option<f64>) -> Ascent<'m> {
+fn converged(model: &Relaxation, value: Option<f64>) -> Ascent<'_> {
     let mut ascent = Ascent::new(model, value);
     // Where there is no plan the bound rises for ever.
     for _ in 0..3000 {
