@@ -222,7 +222,7 @@ fn shorten(walk: &mut Walk<'_>, order: Order, taste: Taste, undo: &mut Undo) {
 /// Small moves, each accepted as in simulated annealing; whether any was.
 fn stir(walk: &mut Walk<'_>, proposal: &mut Proposal, heat: f64, count: usize) -> bool {
     let mut moved = false;
-    for _ in 0..count {
+    for _ in 0..if walk.open.is_empty() { 0 } else { count } {
         let kind = walk.random.pick(&Move::ALL);
         let job = walk.random.pick(&walk.open);
         if !kind.draw(&walk.grid, job, &mut walk.random, proposal) {
@@ -243,7 +243,7 @@ fn guide(walk: &mut Walk<'_>, over: u64) {
     let Some(is_over) = walk.is_over_budget() else { return };
     let base = walk.excess / 8.0;
     if is_over || over > SEGMENT / 2 {
-        walk.press((walk.pressure * 1.5).clamp(base / 64.0, base * 16.0));
+        walk.press((walk.pressure * 2.0).clamp(base / 8.0, base * 16.0));
     } else if over < SEGMENT / 8 && walk.pressure > 0.0 {
         let less = walk.pressure * 0.8;
         walk.press(if less < base / 100.0 { 0.0 } else { less });

@@ -129,7 +129,7 @@ pub(super) fn eject(walk: &mut Walk<'_>, job: usize, samples: usize, undo: &mut 
 fn sample(walk: &mut Walk<'_>, job: usize) -> Option<Ejection> {
     let frame = walk.frame;
     let row = &frame.jobs[job];
-    let option = &row.options[walk.random.below(row.options.len())];
+    let option = row.options.get(walk.random.below(row.options.len()))?;
     let (earliest, latest) = (walk.grid.earliest(job), walk.grid.latest(job));
     let last = latest.checked_sub(option.ticks).filter(|&last| last >= earliest)?;
     let start = earliest + walk.random.below(last + 1 - earliest);
