@@ -122,6 +122,9 @@ impl Grid<'_> {
     }
 
     /// Whether power stays within every limit when a job with these loads runs during `[from, to)`.
+    ///
+    /// Ticks in which a node of the gang ceases to be powered give nothing back here: it errs on the safe side where
+    /// another node of the gang begins to be powered in the very same tick outside the occupancy.
     fn keeps_limits(&mut self, loads: &Loads, from: usize, to: usize) -> bool {
         let (frame, words) = (self.frame, self.frame.words);
         let mut scratch = std::mem::take(&mut self.scratch);

@@ -87,9 +87,4 @@ impl JobFrame {
     pub fn weight_per_tick(&self) -> f64 {
         self.per_tick + self.per_late_tick
     }
-
-    /// Whether its end counts in the objective.
-    pub fn minds_delay(&self) -> bool {
-        self.per_tick > 0.0 || self.per_late_tick > 0.0
-    }
 }

@@ -39,7 +39,7 @@ pub use self::frame::{Frame, JobFrame, MOST_BYTES, NodeFrame, OptionFrame, Part}
 use self::load::{Load, Loads};
 pub use self::prices::Prices;
 pub use self::rooms::Rooms;
-pub use self::standing::Standing;
+use self::standing::Standing;
 
 /// Where, when and how a job runs, up to interchangeable GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,12 +216,6 @@ impl<'f> Grid<'f> {
     pub fn jobs_on(&self, node: usize, from: usize, to: usize) -> impl Iterator<Item = (usize, &Placing)> {
         let jobs = self.on_node[node].iter().filter_map(|&job| Some((job, self.placings[job].as_ref()?)));
         jobs.filter(move |&(job, placing)| placing.start < to && self.end_of(job).is_some_and(|end| end > from))
-    }
-
-    /// What a node's own power costs, at the prices.
-    pub fn standing_value(&self, node: usize) -> f64 {
-        let Standing { energy, cost } = self.standing[node];
-        self.prices.energy * energy as f64 + self.prices.cost * cost
     }
 
     /// The earliest start that placed jobs before it allow.
