@@ -1,5 +1,8 @@
 //! Runs a solver: cheap proofs first, then the solver, then the promise of the model, then the checker.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use rats_domain::check::{CheckedPlan, Violation, check_schedule};
 use rats_domain::instance::Instance;
 use rats_domain::objective::gap;
@@ -93,6 +96,9 @@ pub fn run(
     }
     let cheap = bounds::lower_bound(instance).value;
     control.progress(Progress { incumbent: None, bound: Some(cheap) });
+    let watches = !solver.about().exact;
+    let gap = request.gap.max(PROOF_GAP);
+    let control = &Enough { control, bound: cheap, gap, watches, has_come: AtomicBool::new(false) };
     match solver.solve(instance, request, control) {
         Outcome::Optimal { schedule, bound } => with_plan(solver, instance, request, schedule, bound.max(cheap), None),
         Outcome::Feasible { schedule, bound, stop } => {
@@ -106,6 +112,34 @@ pub fn run(
             }
             Ok(without_plan(Status::Unknown, Some(bound), Some(stop), None))
         }
+    }
+}
+
+/// A control that ends a run as soon as a plan meets the bound that was known from the start.
+struct Enough<'c> {
+    control: &'c dyn Control,
+    bound: f64,
+    gap: f64,
+    /// Exact methods stop by themselves; what they report on the way is not yet checked.
+    watches: bool,
+    has_come: AtomicBool,
+}
+
+impl Control for Enough<'_> {
+    fn stop(&self) -> Option<Stop> {
+        let has_come = self.has_come.load(Ordering::Relaxed);
+        self.control.stop().or(has_come.then_some(Stop::Finished))
+    }
+
+    fn remaining(&self) -> Option<Duration> {
+        self.control.remaining()
+    }
+
+    fn progress(&self, progress: Progress) {
+        if self.watches && progress.incumbent.is_some_and(|value| gap(value, self.bound) <= self.gap) {
+            self.has_come.store(true, Ordering::Relaxed);
+        }
+        self.control.progress(progress);
     }
 }
 

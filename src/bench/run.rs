@@ -119,6 +119,11 @@ fn circumstances(plan: &Plan) -> Result<Env, Problems> {
     };
     let path = plan.folder.join(ENV);
     if !path.exists() {
+        let raw = plan.folder.join(RAW);
+        if raw.exists() {
+            let message = format!("has no {ENV} beside it: under which conditions its rows were made is not known.");
+            return Err(Problem::new(Code::U02, raw.display().to_string(), message).into());
+        }
         return Ok(env);
     }
     env.after(super::report::read_env(&path)?, &path.display().to_string())

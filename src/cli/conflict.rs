@@ -35,7 +35,8 @@ impl ConflictPart {
     pub fn text(&self) -> String {
         let names: Vec<String> = self.jobs.iter().map(|job| format!("`{}`", printable(job))).collect();
         let jobs = if names.is_empty() { "no job at all".to_owned() } else { names.join(", ") };
-        let rules = self.rules.join(", ");
+        // No limit that can be lifted takes part: one job to a GPU and placements as such are not among these.
+        let rules = if self.rules.is_empty() { "V1-V3 or V6".to_owned() } else { self.rules.join(", ") };
         let rest = if self.irreducible {
             "Without any one of these jobs or rules the others can."
         } else {

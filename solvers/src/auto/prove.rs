@@ -9,15 +9,22 @@ use super::line::Line;
 use super::search;
 use crate::aggregate::counted;
 use crate::bounds::lagrange::{Ascent, Relaxation};
+use crate::edf_max::EdfMax;
+use crate::edl::Edl;
+use crate::greedy_energy::GreedyEnergy;
 use crate::local_search::realize::realize;
 use crate::milp::Milp;
 
 /// Before proofs begin, this line searches too: for a part of the time, and this long for each job at most.
 const WARM_UP: (f64, Duration) = (0.1, Duration::from_millis(20));
+/// Part of the time left that each simple rule may take where there is no plan yet.
+const RULES: f64 = 0.2;
 /// Most steps of the Lagrangian bound.
 const STEPS: usize = 4000;
 /// Parts of the time left that the rounds of counting nodes may take: the first has the worst plan to beat.
 const COUNTING: [f64; 3] = [0.25, 0.5, 0.9];
+/// Up to so many jobs the full program is the stronger proof: it gets the time after the first round.
+const FEW_JOBS: usize = 16;
 
 /// Part of the time left in which nodes are looked for, for the solution of a round.
 const REALIZING: f64 = 0.1;
@@ -56,13 +63,27 @@ fn warm_up(board: &Board<'_>, request: &Request, control: &dyn Control) {
     if control.remaining().is_some() || board.value().is_none() {
         search::once(board, request.seed, &Line::at_most(board, control, time));
     }
+    // Where the search has found nothing (or refuses the instance), simple rules may.
+    let rules: [&dyn Solver; 3] = [&EdfMax, &Edl, &GreedyEnergy];
+    for rule in rules {
+        if board.value().is_some() || control.stop().is_some() {
+            return;
+        }
+        let line = Line::part(board, control, RULES);
+        if let Outcome::Feasible { schedule, .. } | Outcome::Optimal { schedule, .. } =
+            rule.solve(board.instance, request, &line)
+        {
+            board.offer(schedule);
+        }
+    }
 }
 
 /// Counts nodes again and again, as long as a better plan gives it less to look at.
 fn count_nodes(board: &Board<'_>, request: &Request, control: &dyn Control) {
     let Some(model) = Relaxation::new(board.instance) else { return };
     let mut last = None;
-    for part in COUNTING {
+    let rounds = if board.instance.jobs.len() <= FEW_JOBS { 1 } else { COUNTING.len() };
+    for part in COUNTING.into_iter().take(rounds) {
         if control.stop().is_some() || board.is_settled() {
             return;
         }

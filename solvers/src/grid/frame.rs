@@ -14,6 +14,9 @@ use crate::cells::{Cell, cells};
 /// Most bytes that the tables of one grid may take.
 pub const MOST_BYTES: usize = 1 << 30;
 
+/// Most ticks: every step of a search looks at sets of them.
+pub const MOST_TICKS: usize = 100_000;
+
 /// The part of an instance that does not depend on what is placed.
 #[derive(Debug)]
 pub struct Frame<'i> {
@@ -383,6 +386,9 @@ fn fits(instance: &Instance, horizon: usize) -> Result<(), String> {
     let cluster = &instance.cluster;
     let resources = cluster.resources.len() + 2;
     let rows = cluster.topology.domains().len() + cluster.nodes.len() * resources + cluster.switches.len() + 2;
+    if horizon > MOST_TICKS {
+        return Err(format!("a state by tick of {horizon} ticks would be too slow, more than {MOST_TICKS}"));
+    }
     let bytes = horizon.saturating_mul(rows.saturating_mul(8) + cluster.gpus.len() / 8);
     if bytes > MOST_BYTES {
         return Err(format!("a state by tick would take {bytes} bytes, more than {MOST_BYTES}"));

@@ -78,8 +78,8 @@ pub(crate) struct RelaxedOption {
     pub last: usize,
 }
 
-/// The model as far as a number of candidates allows.
-const CANDIDATE_LIMIT: usize = 400_000_000;
+/// Most choices: a step of the Lagrangian bound looks at all of them, in about a second.
+const CANDIDATE_LIMIT: usize = 60_000_000;
 
 impl Relaxation {
     /// The relaxed model; `None` if its horizon is too long to look at tick by tick.
