@@ -2,7 +2,7 @@
 
 use plotters::prelude::{
     BLACK, ChartBuilder, Color as _, IntoDrawingArea as _, LineSeries, Palette, Palette99, PathElement, SVGBackend,
-    SeriesLabelPosition, WHITE,
+    SeriesLabelPosition, TRANSPARENT, WHITE,
 };
 
 use super::profile::Curve;
@@ -70,6 +70,7 @@ fn draw(text: &mut String, title: &str, axis: Axis, curves: &[Curve]) -> Result<
         .build_cartesian_2d(0.0..axis.end(), 0.0..102.0)?;
     chart
         .configure_mesh()
+        .light_line_style(TRANSPARENT)
         .x_desc(axis.name())
         .y_desc("share of runs, %")
         .x_label_formatter(&|position| axis.label(*position))

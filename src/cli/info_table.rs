@@ -4,8 +4,6 @@ use std::path::Path;
 
 use rats_domain::instance::Instance;
 use rats_domain::problem::Problems;
-use rats_domain::solver::{Request, Unlimited};
-use rats_solvers::greedy_energy::GreedyEnergy;
 
 use super::Answer;
 use super::args::InfoArgs;
@@ -16,7 +14,7 @@ use crate::generate::promises;
 use crate::io::read_best_known;
 use crate::report::{number, percent};
 
-const HEAD: [&str; 12] = [
+const HEAD: [&str; 11] = [
     "instance",
     "jobs",
     "nodes x GPUs",
@@ -28,7 +26,6 @@ const HEAD: [&str; 12] = [
     "features",
     "objective",
     "fifo_max breaks",
-    "greedy_energy",
 ];
 
 pub(super) fn run(args: &InfoArgs) -> Result<Answer, Problems> {
@@ -69,7 +66,6 @@ fn cells(instance: &Instance) -> Vec<String> {
         features(instance).join(", "),
         objective(instance),
         broken(instance),
-        greedy(instance),
     ]
 }
 
@@ -82,16 +78,6 @@ fn broken(instance: &Instance) -> String {
     }
     let parts: Vec<_> = counts.iter().map(|(code, count)| format!("{code}: {count}")).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
-}
-
-fn greedy(instance: &Instance) -> String {
-    let solved = run_solver(instance);
-    solved.map_or_else(|| "-".to_owned(), number)
-}
-
-fn run_solver(instance: &Instance) -> Option<f64> {
-    let solved = rats_solvers::run(&GreedyEnergy, instance, &Request::default(), &Unlimited).ok()?;
-    solved.plan.map(|plan| plan.evaluation().objective)
 }
 
 /// The best known value, with its gap if it is not proved optimal.
