@@ -23,6 +23,8 @@ pub mod grid;
 pub mod insertion;
 mod judged;
 pub mod left_shift;
+#[cfg(feature = "highs")]
+pub mod lns_milp;
 pub mod local_search;
 pub mod lwf;
 #[cfg(feature = "highs")]

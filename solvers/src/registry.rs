@@ -9,6 +9,8 @@ use crate::edl::Edl;
 use crate::exhaustive::Exhaustive;
 use crate::fifo_max::FifoMax;
 use crate::greedy_energy::GreedyEnergy;
+#[cfg(feature = "highs")]
+use crate::lns_milp::LnsMilp;
 use crate::local_search::LocalSearch;
 use crate::lwf::Lwf;
 #[cfg(feature = "highs")]
@@ -24,6 +26,8 @@ pub static ALL: &[&dyn Solver] = &[
     &Lwf,
     &GreedyEnergy,
     &LocalSearch,
+    #[cfg(feature = "highs")]
+    &LnsMilp,
     &Exhaustive,
     #[cfg(feature = "highs")]
     &Milp,
