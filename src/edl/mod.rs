@@ -10,7 +10,7 @@
 //! is against the same heuristic without DVFS at the same l. `docs/edl.md` says what the paper leaves open.
 //!
 //! # Complexity
-//! That of [`simulate`], for every seed, l and theta.
+//! That of [`simulate()`], for every seed, l and theta.
 //!
 //! # References
 //! X. Mei, Q. Wang, X. Chu, H. Liu, Y.-W. Leung, Z. Li, "Energy-aware task scheduling with deadline constraint in
