@@ -35,6 +35,8 @@ pub mod random;
 pub mod registry;
 mod relaxation;
 mod run;
+#[cfg(feature = "highs")]
+mod slice;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timetable;

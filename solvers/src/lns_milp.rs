@@ -31,6 +31,7 @@ use crate::judged::valid_objective;
 use crate::local_search::improve;
 use crate::milp::{Candidates, Milp, prove};
 use crate::random::Random;
+use crate::slice::Slice;
 
 /// Rounds if neither the request nor the time limits them.
 const ROUNDS: u64 = 20;
@@ -60,7 +61,7 @@ impl Solver for LnsMilp {
     }
 
     fn solve(&self, instance: &Instance, request: &Request, control: &dyn Control) -> Outcome {
-        let slice = Slice::of(control, SLICE);
+        let slice = Slice::at_most(control, SLICE);
         let start = request.warm_start.as_ref();
         let Some(first) = improve(instance, start, request.seed, Some(FIRST), &slice) else {
             return Outcome::Unknown { bound: None, stop: control.stop().unwrap_or(Stop::Stalled) };
@@ -115,7 +116,7 @@ impl Search<'_> {
         let freed = self.draw(free);
         let candidates = self.candidates(&freed);
         let request = Request { warm_start: Some(self.best.1.clone()), threads: 1, ..self.request.clone() };
-        let outcome = prove(self.instance, &request, &Slice::of(self.control, SLICE), Some(&candidates));
+        let outcome = prove(self.instance, &request, &Slice::at_most(self.control, SLICE), Some(&candidates));
         let (schedule, is_solved) = match outcome {
             Outcome::Optimal { schedule, .. } => (Some(schedule), true),
             Outcome::Feasible { schedule, stop, .. } => (Some(schedule), stop == Stop::Finished),
@@ -169,29 +170,4 @@ impl Search<'_> {
         }
         candidates
     }
-}
-
-/// A slice of the time; what is reported in it is about a part of the instance and goes nowhere.
-struct Slice<'c> {
-    control: &'c dyn Control,
-    keep: Option<Duration>,
-}
-
-impl<'c> Slice<'c> {
-    fn of(control: &'c dyn Control, time: Duration) -> Self {
-        Self { control, keep: control.remaining().map(|left| left.saturating_sub(time)) }
-    }
-}
-
-impl Control for Slice<'_> {
-    fn stop(&self) -> Option<Stop> {
-        let used_up = self.remaining().is_some_and(|left| left.is_zero());
-        self.control.stop().or(used_up.then_some(Stop::Deadline))
-    }
-
-    fn remaining(&self) -> Option<Duration> {
-        Some(self.control.remaining()?.saturating_sub(self.keep?))
-    }
-
-    fn progress(&self, _: Progress) {}
 }

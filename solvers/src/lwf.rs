@@ -216,19 +216,11 @@ mod tests {
     use rats_domain::solver::Unlimited;
 
     use super::*;
-    use crate::testing::{Size, broken_rules, random_instance};
+    use crate::testing::valid_plans;
 
     #[test]
     fn plans_keep_every_rule_and_are_often_found() {
-        let mut found = 0;
-        for seed in 0..400 {
-            let instance = random_instance(seed, Size::Tiny);
-            if let Outcome::Feasible { schedule, .. } = Lwf.solve(&instance, &Request::default(), &Unlimited) {
-                assert!(schedule.placements.values().all(Option::is_some));
-                assert_eq!(broken_rules(&instance, &schedule), 0);
-                found += 1;
-            }
-        }
+        let found = valid_plans(&Lwf, 400);
         assert!(found > 120, "{found}");
     }
 

@@ -32,7 +32,7 @@ use rats_domain::solver::Control;
 use rats_domain::units::Ticks;
 
 use self::build::{Built, Excluded, build};
-use crate::bounds::lagrange::{Ascent, Relaxation};
+use crate::bounds::lagrange::Ascent;
 use crate::local_search::realize::Picture;
 use crate::milp::{Asked, Beat, Verdict, proved_bound, solve_program};
 
@@ -55,12 +55,12 @@ pub struct Counted {
 pub fn counted(
     instance: &Instance,
     ascent: &Ascent<'_>,
-    model: &Relaxation,
     value: Option<f64>,
     threads: usize,
     gap: f64,
     control: &dyn Control,
 ) -> Option<Counted> {
+    let model = ascent.model;
     let mut excluded = Excluded::new();
     if let Some(value) = value {
         ascent.excluded(value, |job, option, start| {

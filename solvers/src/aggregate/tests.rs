@@ -13,10 +13,8 @@ use crate::testing::{Size, random_instance};
 fn count(instance: &Instance, value: Option<f64>) -> Counted {
     let model = Relaxation::new(instance).unwrap();
     let mut ascent = Ascent::new(&model, value);
-    for _ in 0..200 {
-        ascent.step();
-    }
-    counted(instance, &ascent, &model, value, 1, 0.0, &Unlimited).unwrap()
+    ascent.climb(200, |_| false);
+    counted(instance, &ascent, value, 1, 0.0, &Unlimited).unwrap()
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::time::Duration;
 use rats_domain::solver::{Control, Progress, Stop};
 
 use super::board::Board;
+use crate::slice::Slice;
 
 /// The control of one method.
 pub(super) struct Line<'b> {
     board: &'b Board<'b>,
     control: &'b dyn Control,
-    /// Time that must be left when the method ends.
-    keep: Option<Duration>,
+    slice: Slice<'b>,
     shows: Shows,
 }
 
@@ -25,14 +25,13 @@ enum Shows {
 impl<'b> Line<'b> {
     /// A part of the time that is left.
     pub fn part(board: &'b Board<'b>, control: &'b dyn Control, part: f64) -> Self {
-        let keep = control.remaining().map(|left| left.saturating_sub(left.mul_f64(part.clamp(0.0, 1.0))));
-        Self { board, control, keep, shows: Shows::Plans }
+        let slice = Slice::keeping(control, |left| left.saturating_sub(left.mul_f64(part.clamp(0.0, 1.0))));
+        Self { board, control, slice, shows: Shows::Plans }
     }
 
     /// At most this long.
     pub fn at_most(board: &'b Board<'b>, control: &'b dyn Control, time: Duration) -> Self {
-        let keep = control.remaining().map(|left| left.saturating_sub(time));
-        Self { board, control, keep, shows: Shows::Plans }
+        Self { board, control, slice: Slice::at_most(control, time), shows: Shows::Plans }
     }
 
     /// The same for a method of which only the bounds hold for the whole instance.
@@ -43,13 +42,11 @@ impl<'b> Line<'b> {
 
 impl Control for Line<'_> {
     fn stop(&self) -> Option<Stop> {
-        let used_up = self.remaining().is_some_and(|left| left.is_zero());
-        let early = used_up || self.board.is_settled();
-        self.control.stop().or(early.then_some(Stop::Deadline))
+        self.slice.stop().or_else(|| self.board.is_settled().then_some(Stop::Deadline))
     }
 
     fn remaining(&self) -> Option<Duration> {
-        Some(self.control.remaining()?.saturating_sub(self.keep?))
+        self.slice.remaining()
     }
 
     fn progress(&self, progress: Progress) {

@@ -94,7 +94,7 @@ fn count_nodes(board: &Board<'_>, request: &Request, control: &dyn Control) {
         last = value;
         let ascent = ascend(board, &model, value, control);
         let line = Line::part(board, control, part).for_bounds();
-        let Some(counted) = counted(board.instance, &ascent, &model, value, 1, request.gap, &line) else { return };
+        let Some(counted) = counted(board.instance, &ascent, value, 1, request.gap, &line) else { return };
         if counted.bound == f64::INFINITY {
             board.refute("the program with nodes counted by class has no solution".to_owned());
             return;
@@ -118,12 +118,7 @@ pub(super) fn lagrangian(board: &Board<'_>, control: &dyn Control) {
 
 fn ascend<'m>(board: &Board<'_>, model: &'m Relaxation, value: Option<f64>, control: &dyn Control) -> Ascent<'m> {
     let mut ascent = Ascent::new(model, value);
-    for _ in 0..STEPS {
-        if ascent.is_converged() || value.is_some_and(|value| ascent.bound() >= value) || control.stop().is_some() {
-            break;
-        }
-        ascent.step();
-    }
+    ascent.climb(STEPS, |bound| value.is_some_and(|value| bound >= value) || control.stop().is_some());
     board.raise(value.map_or(ascent.bound(), |value| ascent.bound().min(value)));
     ascent
 }

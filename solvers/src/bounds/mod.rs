@@ -88,11 +88,7 @@ pub fn ladder(instance: &Instance) -> Vec<Bound> {
 fn lagrangian(instance: &Instance) -> Option<Bound> {
     let model = lagrange::Relaxation::new(instance)?;
     let mut ascent = lagrange::Ascent::new(&model, None);
-    let mut steps = (LAGRANGIAN_WORK / model.work()).min(LAGRANGIAN_STEPS);
-    while steps > 0 && !ascent.is_converged() {
-        ascent.step();
-        steps -= 1;
-    }
+    ascent.climb((LAGRANGIAN_WORK / model.work()).min(LAGRANGIAN_STEPS), |_| false);
     Some(Bound { value: ascent.bound(), name: "lagrangian" }).filter(|bound| bound.value.is_finite())
 }
 

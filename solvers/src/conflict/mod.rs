@@ -22,16 +22,15 @@
 
 mod relax;
 
-use std::time::Duration;
-
 use rats_domain::codes::Code;
 use rats_domain::format::InstanceFile;
 use rats_domain::instance::Instance;
-use rats_domain::solver::{Control, Progress, Request, Solver, Stop};
+use rats_domain::solver::{Control, Request, Solver};
 
 use crate::edf_max::EdfMax;
 use crate::milp::Milp;
 use crate::run::{Status, run};
+use crate::slice::Slice;
 
 /// The part of the time left that one member may take.
 const PART: u32 = 4;
@@ -91,30 +90,11 @@ fn try_without(file: &InstanceFile, kept: &mut Conflict, drop: impl FnOnce(&mut 
 /// Whether these jobs and rules can hold together; `None` if the time does not tell.
 fn feasible(file: &InstanceFile, kept: &Conflict, control: &dyn Control) -> Option<bool> {
     let instance = relaxed(file, kept)?;
-    let part = Part { control, keep: control.remaining().map(|left| left.saturating_sub(left / PART)) };
+    let part = Slice::keeping(control, |left| left.saturating_sub(left / PART));
     let answer = |solver: &dyn Solver| match run(solver, &instance, &Request::default(), &part).ok()?.status {
         Status::Optimal | Status::Feasible => Some(true),
         Status::Infeasible => Some(false),
         Status::Unknown => None,
     };
     answer(&EdfMax).or_else(|| answer(&Milp))
-}
-
-/// A part of the time.
-struct Part<'c> {
-    control: &'c dyn Control,
-    keep: Option<Duration>,
-}
-
-impl Control for Part<'_> {
-    fn stop(&self) -> Option<Stop> {
-        let used_up = self.remaining().is_some_and(|left| left.is_zero());
-        self.control.stop().or(used_up.then_some(Stop::Deadline))
-    }
-
-    fn remaining(&self) -> Option<Duration> {
-        Some(self.control.remaining()?.saturating_sub(self.keep?))
-    }
-
-    fn progress(&self, _: Progress) {}
 }

@@ -32,12 +32,7 @@ impl Candidates {
     pub fn keep_below(&mut self, instance: &Instance, threshold: f64, control: &dyn Control) {
         let Some(model) = Relaxation::new(instance) else { return };
         let mut ascent = Ascent::new(&model, Some(threshold));
-        for _ in 0..STEPS {
-            if ascent.is_converged() || control.stop().is_some() {
-                break;
-            }
-            ascent.step();
-        }
+        ascent.climb(STEPS, |_| control.stop().is_some());
         ascent.excluded(threshold, |job, option, start| self.exclude(job, option, start));
     }
 

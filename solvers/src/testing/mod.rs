@@ -13,6 +13,7 @@ use rats_domain::ids::{GpuId, Id, JobId, OptionId};
 use rats_domain::instance::Instance;
 use rats_domain::interval::{Interval, union};
 use rats_domain::schedule::{Placement, Schedule};
+use rats_domain::solver::{Outcome, Request, Solver, Unlimited};
 use rats_domain::units::Ticks;
 
 use crate::random::Random;
@@ -50,6 +51,22 @@ pub fn random_file(seed: u64, size: Size) -> (InstanceFile, Instance) {
             return (file, instance);
         }
     }
+}
+
+/// On how many of the first `seeds` random tiny instances a solver finds a plan; each is complete and keeps every rule.
+///
+/// # Panics
+/// A plan is incomplete or breaks a rule.
+pub fn valid_plans(solver: &dyn Solver, seeds: u64) -> usize {
+    let is_found = |&seed: &u64| {
+        let instance = random_instance(seed, Size::Tiny);
+        let outcome = solver.solve(&instance, &Request::default(), &Unlimited);
+        let Outcome::Feasible { schedule, .. } = outcome else { return false };
+        assert!(schedule.placements.values().all(Option::is_some), "seed {seed}");
+        assert_eq!(broken_rules(&instance, &schedule), 0, "seed {seed}");
+        true
+    };
+    (0..seeds).filter(is_found).count()
 }
 
 /// The instance of a file; `None` if it is not valid.

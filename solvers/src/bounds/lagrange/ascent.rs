@@ -8,7 +8,7 @@ use crate::relaxation::Relaxation;
 /// Where an ascent stands.
 #[derive(Clone, Debug)]
 pub struct Ascent<'m> {
-    pub(super) model: &'m Relaxation,
+    pub(crate) model: &'m Relaxation,
     /// The best bound so far.
     pub(super) best: f64,
     /// The multipliers that gave it.
@@ -73,6 +73,16 @@ impl<'m> Ascent<'m> {
     /// Whether further steps are unlikely to raise the bound.
     pub fn is_converged(&self) -> bool {
         self.pace < PACE.1 || self.best == f64::INFINITY
+    }
+
+    /// Takes steps until it has converged, `enough` says so, or this many were taken.
+    pub fn climb(&mut self, steps: usize, enough: impl Fn(f64) -> bool) {
+        for _ in 0..steps {
+            if self.is_converged() || enough(self.best) {
+                break;
+            }
+            self.step();
+        }
     }
 
     /// Takes one step.

@@ -10,12 +10,8 @@ use crate::testing::{Size, random_instance};
 fn converged(model: &Relaxation, value: Option<f64>) -> Ascent<'_> {
     let mut ascent = Ascent::new(model, value);
     // Where there is no plan the bound rises for ever.
-    for _ in 0..3000 {
-        if ascent.is_converged() {
-            break;
-        }
-        ascent.step();
-    }
+    // Where there is no plan the bound rises for ever.
+    ascent.climb(3000, |_| false);
     ascent
 }
 

@@ -1,6 +1,6 @@
 //! One job takes the place of another, which goes to a drawn node at a drawn time.
 
-use super::{Proposal, draw_node, home};
+use super::{Proposal, draw_node, home, partner};
 use crate::grid::{Grid, Placing};
 use crate::random::Random;
 
@@ -13,12 +13,8 @@ pub(super) fn draw(
     proposal: &mut Proposal,
 ) -> Option<()> {
     let jobs = &grid.frame.jobs;
-    let other = random.below(jobs.len());
-    let there = grid.placing(other).filter(|_| other != job)?;
-    let (mine, its) = (&jobs[job].options[placing.option], &jobs[other].options[there.option]);
-    if mine.gpu_type != its.gpu_type {
-        return None;
-    }
+    let (other, there) = partner(grid, job, placing, random)?;
+    let its = &jobs[other].options[there.option];
     let last = jobs[other].deadline.checked_sub(its.ticks)?;
     let start = jobs[other].release + random.below(last.checked_sub(jobs[other].release)? + 1);
     let node = draw_node(grid, its.gpu_type, random)?;

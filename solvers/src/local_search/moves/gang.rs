@@ -1,6 +1,6 @@
 //! One job runs with another gang size, on or near its node, with the same start or the same end.
 
-use super::{Proposal, draw_node, home};
+use super::{Proposal, draw_node, home, same_start_or_end};
 use crate::grid::{Grid, Placing};
 use crate::random::Random;
 
@@ -19,8 +19,7 @@ pub(super) fn draw(
     if new.gang == old.gang && new.gpu_type == old.gpu_type {
         return None;
     }
-    let end = placing.start + old.ticks;
-    let start = if random.chance(50) { placing.start } else { end.checked_sub(new.ticks)? };
+    let start = same_start_or_end(placing, old, new, random)?;
     let node = if new.gpu_type == old.gpu_type && random.chance(70) {
         home(grid, placing)?
     } else {

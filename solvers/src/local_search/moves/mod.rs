@@ -190,6 +190,20 @@ fn home(grid: &Grid<'_>, placing: &Placing) -> Option<usize> {
     placing.pattern.first().map(|&(cell, _)| grid.frame.node_of(cell))
 }
 
+/// Another placed job of the same GPU type.
+fn partner<'g>(grid: &'g Grid<'_>, job: usize, placing: &Placing, random: &mut Random) -> Option<(usize, &'g Placing)> {
+    let jobs = &grid.frame.jobs;
+    let other = random.below(jobs.len());
+    let there = grid.placing(other).filter(|_| other != job)?;
+    let (mine, its) = (&jobs[job].options[placing.option], &jobs[other].options[there.option]);
+    (mine.gpu_type == its.gpu_type).then_some((other, there))
+}
+
+/// The start of another option with which the job keeps its start, or its end.
+fn same_start_or_end(placing: &Placing, old: &OptionFrame, new: &OptionFrame, random: &mut Random) -> Option<usize> {
+    if random.chance(50) { Some(placing.start) } else { (placing.start + old.ticks).checked_sub(new.ticks) }
+}
+
 /// A node of a GPU type.
 fn draw_node(grid: &Grid<'_>, gpu_type: usize, random: &mut Random) -> Option<usize> {
     let nodes = &grid.frame.by_type[gpu_type];

@@ -1,6 +1,6 @@
 //! One job runs at another operating point, on the same GPUs, with the same start or the same end.
 
-use super::Proposal;
+use super::{Proposal, same_start_or_end};
 use crate::grid::{Grid, Placing};
 use crate::random::Random;
 
@@ -20,8 +20,7 @@ pub(super) fn draw(
     if !same || position == placing.option {
         return None;
     }
-    let end = placing.start + old.ticks;
-    let start = if random.chance(50) { placing.start } else { end.checked_sub(new.ticks)? };
+    let start = same_start_or_end(placing, old, new, random)?;
     proposal.push(job, position, start, &placing.pattern);
     Some(())
 }

@@ -1,6 +1,6 @@
 //! Two jobs exchange their places: GPUs and start if the gangs are equal, else nodes and start.
 
-use super::{Proposal, home};
+use super::{Proposal, home, partner};
 use crate::grid::{Grid, Placing};
 use crate::random::Random;
 
@@ -13,12 +13,8 @@ pub(super) fn draw(
     proposal: &mut Proposal,
 ) -> Option<()> {
     let jobs = &grid.frame.jobs;
-    let other = random.below(jobs.len());
-    let there = grid.placing(other).filter(|_| other != job)?;
+    let (other, there) = partner(grid, job, placing, random)?;
     let (mine, its) = (&jobs[job].options[placing.option], &jobs[other].options[there.option]);
-    if mine.gpu_type != its.gpu_type {
-        return None;
-    }
     if mine.gang == its.gang && mine.span == its.span {
         proposal.push(job, placing.option, there.start, &there.pattern);
         proposal.push(other, there.option, placing.start, &placing.pattern);
