@@ -8,8 +8,8 @@ use std::time::Duration;
 use rats_domain::objective::gap;
 use rats_domain::solver::{Control, Progress, Stop};
 
-use crate::clock::Stopwatch;
 use crate::report::{number, percent};
+use rats_system::clock::Stopwatch;
 
 /// Most changes that a trajectory keeps; of more, every other one is left out.
 const MOST_CHANGES: usize = 1000;

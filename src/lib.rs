@@ -9,7 +9,6 @@ pub mod best_known;
 pub mod build;
 pub mod catalogue;
 pub mod cli;
-pub mod clock;
 pub mod control;
 pub mod document;
 pub mod edl;

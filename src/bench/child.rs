@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use crate::clock::Stopwatch;
 use crate::control::peak_memory_of;
+use rats_system::clock::Stopwatch;
 
 /// How often memory and interruptions are looked at.
 const LOOK: Duration = Duration::from_millis(50);

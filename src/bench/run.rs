@@ -17,10 +17,10 @@ use super::judge::judge;
 use super::raw::RawFile;
 use super::report::{ENV, RAW};
 use super::row::{Ending, Row, Trajectory};
-use crate::clock::today;
 use crate::document::json;
 use crate::io::{bytes, write};
 use crate::report::{number, percent};
+use rats_system::clock::today;
 
 /// What is asked of a benchmark.
 #[derive(Clone, Debug)]

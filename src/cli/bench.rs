@@ -20,10 +20,10 @@ use crate::bench::row::Row;
 use crate::bench::run::{Listener, Plan, Ran, is_ours, run as run_plan};
 use crate::bench::summary::Summary;
 use crate::best_known::BestKnown;
-use crate::clock::today;
 use crate::control::count_interrupts;
 use crate::io::{can_write, write_or_rescue};
 use crate::report::{Align, number, percent, printable, signed, table};
+use rats_system::clock::today;
 
 /// The registry that reports are held against.
 const REGISTRY: &str = "instances/best_known.toml";

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::Answer;
 use super::args::BoundArgs;
-use crate::clock::Stopwatch;
 use crate::document::json;
 use crate::report::{number, printable};
+use rats_system::clock::Stopwatch;
 
 #[derive(Serialize)]
 struct Document {

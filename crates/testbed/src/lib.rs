@@ -1,0 +1,1 @@
+//! Real GPUs: what there is, what a workload does on it, and carrying a plan out; every GPU is left as it was found.
