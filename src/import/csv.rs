@@ -136,14 +136,22 @@ fn add(
         }
     }
     let first = match &measured {
-        Measured::Point(point) => group.points.iter().find(|(_, other)| other.point() == point.point()).map(|p| p.0),
+        Measured::Point(point) => {
+            let same = group.points.iter().find(|(_, other)| other.point() == point.point());
+            same.map(|(line, other)| (*line, other.step_s, other.power_w))
+        }
         Measured::Gang(gang) => {
             let key = |gang: &ScalingFile| (gang.gpus, gang.nodes, gang.consolidated);
-            group.scaling.iter().find(|(_, other)| key(other) == key(gang)).map(|entry| entry.0)
+            let same = group.scaling.iter().find(|(_, other)| key(other) == key(gang));
+            same.map(|(line, other)| (*line, Some(other.step_s), other.power_w))
         }
     };
-    if let Some(first) = first {
-        findings.damage(Code::D07, place, format!("the point is in line {first} already."));
+    if let Some((first, seconds, watts)) = first {
+        let shown =
+            |value: Option<f64>, unit| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value} {unit}"));
+        let message =
+            format!("the point is in line {first} already, with {} and {}.", shown(seconds, "s"), shown(watts, "W"));
+        findings.damage(Code::D07, place, message);
         return false;
     }
     match measured {
