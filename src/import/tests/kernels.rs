@@ -79,7 +79,7 @@ fn rows_of_equal_utilizations_are_one_kernel() {
     assert_eq!(imported.findings.damaged, []);
     let shape: Vec<_> = imported.profiles.iter().map(|profile| (profile.id.as_str(), profile.points.len())).collect();
     assert_eq!(shape, [("gtx-titan-x-ulisboa-power-micro-001", 2), ("gtx-titan-x-ulisboa-power-micro-002", 1)]);
-    assert_eq!(imported.profiles[0].counters["util_sp_add"], 0.5);
+    assert_eq!(imported.profiles[0].counters.get("util_sp_add"), Some(&0.5));
     // Bandwidth above its peak.
     assert_eq!(
         (codes(&imported), &imported.profiles[1].points[0].flags),
@@ -170,7 +170,7 @@ fn a_training_run_takes_its_tokens_over_their_rate() {
     let profile = &imported.profiles[0];
     let gangs: Vec<_> = profile.scaling.iter().map(|gang| (gang.gpus, gang.nodes, gang.step_s)).collect();
     assert_eq!(gangs, [(8, Some(1), 2.0), (16, Some(2), 2.0)]);
-    assert_eq!(profile.batch_per_gpu.as_ref().unwrap().value, 8.0);
+    assert_eq!(profile.batch_per_gpu.as_ref().map(|figure| figure.value), Some(8.0));
     assert_eq!(profile.workload.settings["sharding"], "FULL_SHARD");
 }
 
@@ -238,7 +238,7 @@ fn a_sweep_is_judged_at_each_memory_clock_by_itself() {
     let times = |mem: i64, factor: f64| {
         (0..12).map(move |i| {
             let clock = 600 + 50 * i;
-            let time = factor * 1000.0 / clock as f64;
+            let time = factor * 1000.0 / f64::from(clock);
             format!("k,{mem},{clock},{time},100,{}", time * 100.0)
         })
     };
