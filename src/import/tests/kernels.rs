@@ -247,3 +247,16 @@ fn a_sweep_is_judged_at_each_memory_clock_by_itself() {
     let imported = import_one(Source::UlisboaPtx, "gtxtitanx_microbenchmarks.csv", table(PTX, &rows));
     assert_eq!((codes(&imported), imported.profiles[0].points.len()), (vec![], 24));
 }
+
+#[test]
+fn counters_of_ones_own_table_are_kept_by_name() {
+    let header = format!("{CSV},counter_sm_active,counter_tensor_active");
+    let rows = ["net,x,1000,,0.4,250,,,,,0.5,", "net,x,1200,,0.3,270,,,,,0.75,0.125"];
+    let imported = import_one(Source::Csv, "mine.csv", table(&header, &rows));
+    assert_eq!((damages(&imported), codes(&imported)), (vec![], vec![]));
+    let points = &imported.profiles[0].points;
+    assert_eq!(points[0].counters, [("sm_active".to_owned(), 0.5)].into());
+    assert_eq!(points[1].counters.get("tensor_active"), Some(&0.125));
+    let imported = import_one(Source::Csv, "mine.csv", table(&header, &["net,x,1000,,0.4,250,,,,,-0.5,"]));
+    assert_eq!(damages(&imported), ["D05 mine.csv: line 2, counter_sm_active"]);
+}
