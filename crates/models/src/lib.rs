@@ -2,3 +2,8 @@
 //! measured, and gangs; each with a statement of how far it can be trusted.
 
 pub mod data;
+pub mod dvfs;
+pub mod evaluate;
+pub mod score;
+pub mod split;
+pub mod statistics;
