@@ -152,6 +152,29 @@ impl Gpu {
         near(self.facts.sm_clocks(mem), wanted, "an SM clock")
     }
 
+    /// The clock that [`Gpu::lock_mem`] would set, without setting it.
+    ///
+    /// # Errors
+    /// It lies outside what the GPU supports.
+    pub fn mem_near(&self, wanted: Megahertz) -> Result<Megahertz, GpuError> {
+        let mut clocks: Vec<_> = self.facts.clocks.iter().map(|entry| entry.mem).collect();
+        clocks.reverse();
+        near(&clocks, wanted, "a memory clock")
+    }
+
+    /// Whether the power limit could be set to this.
+    ///
+    /// # Errors
+    /// It is out of range, or the GPU has no limit.
+    pub fn check_power_limit(&self, wanted: Milliwatts) -> Result<(), GpuError> {
+        let range = self.facts.power.ok_or(GpuError::NotSupported { what: "setting the power limit" })?;
+        if range.least <= wanted && wanted <= range.most {
+            return Ok(());
+        }
+        let (asked, least, most) = (wanted.0, range.least.0, range.most.0);
+        Err(GpuError::OutOfRange { what: "a power limit", asked, least, most, unit: "mW" })
+    }
+
     /// Locks the SM clock to the supported one that is nearest; `mem` says at which memory clock, the highest if absent.
     ///
     /// # Errors
@@ -178,9 +201,7 @@ impl Gpu {
         if self.facts.architecture.is_some_and(|architecture| !architecture.locks_memory()) {
             return Err(GpuError::NotSupported { what: WHAT });
         }
-        let mut clocks: Vec<_> = self.facts.clocks.iter().map(|entry| entry.mem).collect();
-        clocks.reverse();
-        let applied = near(&clocks, wanted, "a memory clock")?;
+        let applied = self.mem_near(wanted)?;
         let clock = mhz(applied);
         self.set(WHAT, move |device| device.set_mem_locked_clocks(clock, clock))?;
         Ok(Applied { requested: wanted, applied })
@@ -192,15 +213,8 @@ impl Gpu {
     /// The limit is out of range, the GPU has none or is divided, the user may not, or it does not answer.
     pub fn set_power_limit(&self, wanted: Milliwatts) -> Result<Applied<Milliwatts>, GpuError> {
         const WHAT: &str = "setting the power limit";
-        let range = self.facts.power.ok_or(GpuError::NotSupported { what: WHAT })?;
-        let limit = u32::try_from(wanted.0).ok().filter(|_| range.least <= wanted && wanted <= range.most);
-        let limit = limit.ok_or(GpuError::OutOfRange {
-            what: "a power limit",
-            asked: wanted.0,
-            least: range.least.0,
-            most: range.most.0,
-            unit: "mW",
-        })?;
+        self.check_power_limit(wanted)?;
+        let limit = u32::try_from(wanted.0).unwrap_or(u32::MAX);
         self.set(WHAT, move |device| device.set_power_management_limit(limit))?;
         Ok(Applied { requested: wanted, applied: self.power_limit()?.unwrap_or(wanted) })
     }
