@@ -2,3 +2,4 @@
 
 pub mod custody;
 pub mod gpu;
+pub mod inventory;
