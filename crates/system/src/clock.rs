@@ -21,10 +21,16 @@ impl Stopwatch {
     }
 }
 
-/// Waits. Only for polling what cannot be waited for; everything else waits for events.
+/// Time since a moment that is the same for all processes and lasts until the machine restarts.
+pub fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Sleeps for a time.
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
-pub fn pause(duration: Duration) {
-    std::thread::sleep(duration);
+pub fn pause(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// The date in UTC, such as `2024-02-29`.
