@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rats_domain::codes::Code;
 use rats_domain::problem::Problem;
+use rats_system::files::sentence;
 
 use super::{Entry, FORMAT, Mark, Marks};
 use crate::custody::{Owner, StateDir};
@@ -217,7 +218,7 @@ fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Problem {
-    Problem::new(Code::N12, path.display().to_string(), format!("{error}; nothing was changed."))
+    Problem::new(Code::N12, path.display().to_string(), format!("{} Nothing was changed.", sentence(error)))
 }
 
 #[cfg(test)]
