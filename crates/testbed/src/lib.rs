@@ -1,1 +1,8 @@
 //! Real GPUs: what there is, what a workload does on it, and carrying a plan out; every GPU is left as it was found.
+
+pub mod cli;
+pub mod custody;
+pub mod discover;
+pub mod doctor;
+pub mod gpu;
+pub mod inventory;

@@ -3,6 +3,7 @@
 mod fabric;
 mod gpu;
 mod instance;
+mod inventory;
 mod model;
 mod pairs;
 mod plan;
@@ -18,6 +19,7 @@ pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
     TermFile, UnavailableFile,
 };
+pub use inventory::{InventoryFile, InventoryGpuFile};
 pub use model::{
     AxisFile, CorrectionFile, CurveFile, IntervalFile, ModelFile, NamedFile, RangeFile, ResidualFile, ValidatedFile,
 };
