@@ -1,3 +1,4 @@
 //! Real GPUs: what there is, what a workload does on it, and carrying a plan out; every GPU is left as it was found.
 
 pub mod engine;
+pub mod process;
