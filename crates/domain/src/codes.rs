@@ -25,6 +25,8 @@ pub enum Family {
     Suspicion,
     /// A scenario of which no instance can be built.
     Scenario,
+    /// GPUs and the library that speaks to them.
+    Gpu,
     /// Something suspicious that stops nothing.
     Warning,
     /// A command that cannot do what it was asked.
@@ -33,7 +35,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -43,6 +45,7 @@ impl Family {
         Self::Data,
         Self::Suspicion,
         Self::Scenario,
+        Self::Gpu,
         Self::Warning,
         Self::Command,
     ];
@@ -59,6 +62,7 @@ impl Family {
             Self::Data => "Measured data and profiles (exit code 2; left out with `rats import --lenient`)",
             Self::Suspicion => "Suspicious measurements (exit code unchanged)",
             Self::Scenario => "Scenarios (exit code 2)",
+            Self::Gpu => "GPUs and NVML (exit code 2; 1 from `rats doctor` and `rats restore`)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
         }
@@ -182,6 +186,26 @@ codes! {
     B06 Scenario "A profile does not tell what the job needs." "Give the figure in the scenario, or use another profile."
     B07 Scenario "A job has no option that it could run with as asked for." "Name other gang sizes, spans or stretches, or a larger cluster."
     B08 Scenario "No instance with the promised properties was found." "Try another seed, or sizes nearer to the family's."
+    N01 Gpu "NVML's library cannot be loaded." "Install NVIDIA's driver, or name the library with `--nvml-lib` or `RATS_NVML_LIB`."
+    N02 Gpu "The driver does not answer NVML." "Load the driver (`nvidia-smi` must work); in a container, start it again with the GPUs."
+    N03 Gpu "No GPU of this machine has this UUID." "See `rats discover`; the inventory may be of another machine."
+    N04 Gpu "The user may not change clocks or limits." "Run as root, or grant it once: `sudo setcap cap_sys_admin+ep` and the path of the program."
+    N05 Gpu "The GPU or its driver cannot do this." "Lock SM clocks on Volta or later, memory clocks on Ampere or later; else use the power limit."
+    N06 Gpu "A clock or limit lies outside what the GPU takes." "Use a value in the range named."
+    N07 Gpu "The GPU is lost: it fell off the bus or needs a reset." "See `dmesg` for Xid; reset the GPU or the machine. Marks stay in the journal until it answers."
+    N08 Gpu "A call of NVML does not return." "See `dmesg`; the GPU or the driver may need a reset."
+    N09 Gpu "MIG is on." "Turn it off (`nvidia-smi -mig 0`) or leave the GPU out: clocks belong to the whole GPU."
+    N10 Gpu "NVML failed in another way." "The message repeats what NVML said; `nvidia-smi -q` tells more."
+    N11 Gpu "Another program of this kind holds the GPU." "Wait for the owner named, or end it."
+    N12 Gpu "The journal cannot be written, so nothing is changed." "Name a directory with space left with `--state-dir` or `RATS_STATE_DIR`."
+    N13 Gpu "The guardian cannot be started or has ended." "Look at the limits on processes; nothing is launched without a guardian."
+    N14 Gpu "A GPU still has settings that a dead run left." "Run `rats restore` when the GPU answers and with permission."
+    N15 Gpu "A setting was changed by somebody else since, and is left alone." "Nothing, if that was wanted; else set it yourself."
+    N16 Gpu "Strangers use the GPU." "End the processes named, or leave the GPU out."
+    N17 Gpu "A dump of `nvidia-smi -q -x` is damaged or lacks something." "Make it again; the file may be truncated."
+    N18 Gpu "The energy counter is missing or does not move." "Energy is then integrated from power, which is less exact."
+    N19 Gpu "An inventory does not hold together." "Make it again with `rats discover`."
+    N20 Gpu "Persistence mode is off." "Turn it on (`sudo nvidia-smi -pm 1`): without it locks are lost when the last program ends."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."

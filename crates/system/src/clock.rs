@@ -21,6 +21,12 @@ impl Stopwatch {
     }
 }
 
+/// Waits. Only for polling what cannot be waited for; everything else waits for events.
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+pub fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
 /// The date in UTC, such as `2024-02-29`.
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 pub fn today() -> String {

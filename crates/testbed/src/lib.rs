@@ -1,4 +1,6 @@
 //! Real GPUs: what there is, what a workload does on it, and carrying a plan out; every GPU is left as it was found.
 
+pub mod custody;
 pub mod engine;
+pub mod gpu;
 pub mod process;
