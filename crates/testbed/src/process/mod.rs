@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-pub use self::members::{JOB, Mark, RUN};
+pub use self::members::JOB_VARIABLE;
+use self::members::Mark;
 pub use self::progress::{Follower, Pattern, Steps};
 pub use self::template::expand;
+use crate::custody::RUN_VARIABLE;
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -26,7 +28,7 @@ pub struct Launch<'a> {
     pub job: &'a str,
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// Environment variables beside those of this process, [`RUN`] and [`JOB`].
+    /// Environment variables beside those of this process, [`RUN_VARIABLE`] and [`JOB_VARIABLE`].
     pub environment: &'a [(String, String)],
     /// Where to run it; absent: here.
     pub directory: Option<&'a Path>,
@@ -69,7 +71,7 @@ impl Launch<'_> {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(self.command);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.env(RUN, self.run).env(JOB, self.job);
+        command.env(RUN_VARIABLE, self.run).env(JOB_VARIABLE, self.job);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
         if let Some(directory) = self.directory {
             command.current_dir(directory);
@@ -148,7 +150,7 @@ impl Process {
     }
 
     fn mark(&self) -> Mark<'_> {
-        Mark { run: &self.run, job: Some(&self.job), group: Some(self.child.id()) }
+        Mark { run: &self.run, job: &self.job, group: self.child.id() }
     }
 
     fn pid(&self) -> Option<Pid> {

@@ -41,13 +41,13 @@ fn appears(path: &PathBuf) {
 }
 
 fn left(run: &str) -> Vec<u32> {
-    Mark { run, job: None, group: None }.processes()
+    crate::custody::leftover::processes(run, &[])
 }
 
 #[test]
 fn output_environment_and_exit_code_arrive() {
     let directory = tempfile::tempdir().unwrap();
-    let mut process = start(directory.path(), "t-output", "echo \"$RATS_RUN|$RATS_JOB|$X\"; pwd; exit 3");
+    let mut process = start(directory.path(), "t-output", "echo \"$RATS_RUN_ID|$RATS_JOB|$X\"; pwd; exit 3");
     assert_eq!(ended(&mut process), Exit { code: Some(3), signal: None, left_behind: 0 });
     let log = fs::read_to_string(directory.path().join("log")).unwrap();
     let here = fs::canonicalize(directory.path()).unwrap();
