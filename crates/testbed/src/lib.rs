@@ -3,4 +3,6 @@
 pub mod custody;
 pub mod engine;
 pub mod gpu;
+pub mod inventory;
 pub mod process;
+pub mod trace;

@@ -3,6 +3,7 @@
 mod fabric;
 mod gpu;
 mod instance;
+mod inventory;
 mod pairs;
 mod plan;
 mod profile;
@@ -17,6 +18,7 @@ pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
     TermFile, UnavailableFile,
 };
+pub use inventory::{InventoryFile, InventoryGpuFile};
 pub use pairs::{PairFile, PairWorkloadFile, PairsFile};
 pub use plan::{AssignmentFile, PlanFile};
 pub use profile::{

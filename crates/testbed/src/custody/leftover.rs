@@ -56,6 +56,7 @@ pub fn signal(pids: &[u32], signal: Signal) {
 }
 
 /// Ends what is left of a run: asks once, waits for `grace`, then kills until nothing is left or `patience` is over.
+/// It looks for all of `grace` even if nothing is there: a process that was being started carries the mark a moment later.
 /// Returns how many there were and those that are still there.
 pub fn end(run: &str, groups: &[(u32, u64)], grace: Duration, patience: Duration) -> (usize, Vec<u32>) {
     const LOOK: Duration = Duration::from_millis(10);
@@ -63,7 +64,7 @@ pub fn end(run: &str, groups: &[(u32, u64)], grace: Duration, patience: Duration
     let mut left: Vec<u32> = seen.iter().copied().collect();
     signal(&left, Signal::TERM);
     let watch = Stopwatch::start();
-    while !left.is_empty() && watch.elapsed() < grace + patience {
+    while watch.elapsed() < grace || !left.is_empty() && watch.elapsed() < grace + patience {
         if watch.elapsed() >= grace {
             signal(&left, Signal::KILL);
         }
@@ -76,6 +77,7 @@ pub fn end(run: &str, groups: &[(u32, u64)], grace: Duration, patience: Duration
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -84,9 +86,13 @@ mod tests {
     fn a_double_fork_into_a_session_of_its_own_is_found_by_its_environment_and_ended() {
         let run = format!("test-{}-double", std::process::id());
         // `setsid` forks if it leads a group; the shell ends at once and leaves an orphan in another session.
-        let script = "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 & echo started";
-        let output = Command::new("sh").args(["-c", script]).env(RUN_VARIABLE, &run).output().unwrap();
-        assert_eq!(output.stdout, b"started\n");
+        let script = "setsid sh -c 'sleep 600 & echo started; sleep 600' &";
+        let mut shell = Command::new("sh");
+        let mut shell = shell.args(["-c", script]).env(RUN_VARIABLE, &run).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "started\n");
+        shell.wait().unwrap();
         let (seen, left) = end(&run, &[], Duration::ZERO, Duration::from_secs(10));
         assert!(seen >= 2, "{seen}");
         assert_eq!(left, [0; 0]);
