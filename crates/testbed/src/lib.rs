@@ -2,6 +2,7 @@
 
 pub mod custody;
 pub mod engine;
+pub mod execute;
 pub mod gpu;
 pub mod inventory;
 pub mod process;

@@ -5,7 +5,7 @@ use rats_domain::ids::{GpuId, JobId};
 use super::moment::Moment;
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A job that was started no longer runs, and its GPUs are back in their original state.
     Ended(JobId, Ending),
@@ -35,7 +35,7 @@ pub enum Ending {
 }
 
 /// What is to be done now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Start the job on the GPUs of its placement; attempts count from 1.
     Start {

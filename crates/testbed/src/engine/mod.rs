@@ -137,14 +137,26 @@ impl Engine {
 
     /// States what a job has behind it: an earlier run of this plan did it, or attempts were used up.
     ///
-    /// A job that runs at `since` is taken to have been started then.
+    /// A job that runs is taken to have been started at `since`.
     pub fn restore(&mut self, job: JobId, state: State) {
-        match state {
-            State::Running { since, attempt } if !matches!(self.states[job], State::Running { .. }) => {
-                self.occupy(job, since, attempt);
-            }
-            state => self.states[job] = state,
+        if matches!(self.states[job], State::Running { .. }) {
+            self.vacate(job);
         }
+        match state {
+            State::Running { since, attempt } => self.occupy(job, since, attempt),
+            State::Waiting { attempt } => self.wait_again(job, attempt),
+            ended => self.states[job] = ended,
+        }
+    }
+
+    /// States that a GPU was lost before this plan was made; nothing is done about it.
+    pub fn quarantine(&mut self, gpu: GpuId) {
+        self.lost[gpu] = true;
+    }
+
+    /// Whether work on lost GPUs waits for a new plan instead of being skipped.
+    pub fn set_replans(&mut self, replans: bool) {
+        self.policy.replans = replans;
     }
 
     /// The instance.
@@ -181,7 +193,7 @@ impl Engine {
     /// Takes note of what happened up to `now` and says what is to be done.
     pub fn advance(&mut self, now: Moment, events: &[Event]) -> Vec<Action> {
         let mut actions = Vec::new();
-        for event in events {
+        for &event in events {
             self.take(now, event, &mut actions);
         }
         self.overdue(now, &mut actions);
@@ -213,8 +225,8 @@ impl Engine {
             .chain(unavailable.map(|interval| interval.to).collect::<Vec<_>>())
     }
 
-    fn take(&mut self, now: Moment, event: &Event, actions: &mut Vec<Action>) {
-        match *event {
+    fn take(&mut self, now: Moment, event: Event, actions: &mut Vec<Action>) {
+        match event {
             Event::Ended(job, ending) => self.ended(now, job, ending, actions),
             Event::Lost(gpu) => self.lose(gpu, actions),
             Event::Drain => self.mode = Mode::Draining,
@@ -409,7 +421,7 @@ impl Engine {
     }
 
     fn queue(&mut self, job: JobId) {
-        if self.rank[job] < self.upcoming {
+        if self.rank[job] < self.upcoming && !self.due.contains(&job) {
             let position = self.due.partition_point(|&other| self.rank[other] < self.rank[job]);
             self.due.insert(position, job);
         }

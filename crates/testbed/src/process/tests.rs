@@ -1,7 +1,7 @@
 //! Real processes: what they leave behind is found and ended.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rats_system::clock::{Stopwatch, pause};
@@ -32,7 +32,7 @@ fn ended(process: &mut Process) -> Exit {
     }
 }
 
-fn appears(path: &PathBuf) {
+fn appears(path: &Path) {
     let watch = Stopwatch::start();
     while !path.exists() {
         assert!(watch.elapsed() < Duration::from_secs(60), "{} does not appear", path.display());

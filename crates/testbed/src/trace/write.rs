@@ -20,7 +20,6 @@ pub struct Writer {
     file: File,
     watch: Stopwatch,
     backlog: Vec<u8>,
-    failure: Option<Problem>,
 }
 
 impl Writer {
@@ -38,7 +37,7 @@ impl Writer {
                 file.set_len(whole as u64).map_err(unwritable)?;
             }
         }
-        Ok(Self { path: path.to_owned(), file, watch, backlog: Vec::new(), failure: None })
+        Ok(Self { path: path.to_owned(), file, watch, backlog: Vec::new() })
     }
 
     /// Where it is.
@@ -46,11 +45,8 @@ impl Writer {
         &self.path
     }
 
-    /// Appends a line; what `t` and `wall` are then, for others who report the same.
-    ///
-    /// # Errors
-    /// X10 where it cannot be written, each time until it can be.
-    pub fn write(&mut self, record: Record) -> Result<Line, (Line, Problem)> {
+    /// Appends a line. Returns it, and X10 where it cannot be written: each time, until it can be.
+    pub fn write(&mut self, record: Record) -> (Line, Option<Problem>) {
         let is_reading = matches!(record, Record::Sample { .. });
         let is_end_state = matches!(record, Record::Job(_) | Record::End(_) | Record::Begin(_) | Record::Plan(_));
         let line = Line {
@@ -58,10 +54,10 @@ impl Writer {
             wall: rounded(since_epoch().as_secs_f64(), 1e3),
             record,
         };
-        let Ok(mut text) = serde_json::to_vec(&line) else { return Ok(line) };
+        let Ok(mut text) = serde_json::to_vec(&line) else { return (line, None) };
         text.push(b'\n');
         if !self.backlog.is_empty() && is_reading {
-            return Ok(line);
+            return (line, None);
         }
         let kept = self.backlog.len();
         self.backlog.extend_from_slice(&text);
@@ -69,12 +65,11 @@ impl Writer {
         match written {
             Ok(()) => {
                 self.backlog.clear();
-                self.failure = None;
                 if is_end_state {
                     // What a rerun goes by should survive a power cut; that it may not is no reason to stop.
                     let _ = self.file.sync_data();
                 }
-                Ok(line)
+                (line, None)
             }
             Err(error) => {
                 if is_reading {
@@ -82,15 +77,9 @@ impl Writer {
                 }
                 let message = format!("{error}; nothing new is started, what runs may end.");
                 let problem = Problem::new(Code::X10, self.path.display().to_string(), message);
-                self.failure = Some(problem.clone());
-                Err((line, problem))
+                (line, Some(problem))
             }
         }
-    }
-
-    /// Why lines are kept in memory; absent if all are written.
-    pub fn failure(&self) -> Option<&Problem> {
-        self.failure.as_ref()
     }
 }
 
@@ -122,8 +111,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace.jsonl");
         let mut writer = Writer::open(&path, Stopwatch::start()).unwrap();
-        writer.write(note("one")).unwrap();
-        writer.write(note("two")).unwrap();
+        assert_eq!(writer.write(note("one")).1, None);
+        assert_eq!(writer.write(note("two")).1, None);
         drop(writer);
         let whole = fs::read(&path).unwrap();
         let first = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
@@ -131,7 +120,7 @@ mod tests {
             fs::write(&path, &whole[..cut]).unwrap();
             assert_eq!(read(&path).unwrap().lines.len(), 1, "cut at {cut}");
             let mut writer = Writer::open(&path, Stopwatch::start()).unwrap();
-            writer.write(note("three")).unwrap();
+            assert_eq!(writer.write(note("three")).1, None);
             let lines = read(&path).unwrap().lines;
             assert_eq!(lines.len(), 2, "cut at {cut}");
             assert_eq!(lines[1].record, note("three"));
@@ -144,13 +133,13 @@ mod tests {
         let path = directory.path().join("trace.jsonl");
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
         let mut writer = Writer::open(&path, Stopwatch::start()).unwrap();
-        assert_eq!(writer.write(Record::Sample { gpus: Vec::new() }).unwrap_err().1.code, Code::X10);
+        assert_eq!(writer.write(Record::Sample { gpus: Vec::new() }).1.unwrap().code, Code::X10);
         assert!(writer.backlog.is_empty());
-        assert_eq!(writer.write(note("kept")).unwrap_err().1.code, Code::X10);
+        assert_eq!(writer.write(note("kept")).1.unwrap().code, Code::X10);
         // Space again: what was kept comes first.
         let other = directory.path().join("other.jsonl");
         writer.file = File::options().create(true).append(true).open(&other).unwrap();
-        writer.write(note("after")).unwrap();
+        assert_eq!(writer.write(note("after")).1, None);
         let records: Vec<Record> = read(&other).unwrap().lines.into_iter().map(|line| line.record).collect();
         assert_eq!(records, [note("kept"), note("after")]);
     }
