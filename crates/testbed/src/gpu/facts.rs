@@ -93,6 +93,18 @@ pub struct Facts {
 }
 
 impl Architecture {
+    const ALL: [Self; 9] = [
+        Self::Kepler,
+        Self::Maxwell,
+        Self::Pascal,
+        Self::Volta,
+        Self::Turing,
+        Self::Ampere,
+        Self::Ada,
+        Self::Hopper,
+        Self::Blackwell,
+    ];
+
     /// Whether SM clocks can be locked.
     pub fn locks_sm(self) -> bool {
         self >= Self::Volta
@@ -106,6 +118,24 @@ impl Architecture {
     /// Whether there is an energy counter.
     pub fn counts_energy(self) -> bool {
         self >= Self::Volta
+    }
+
+    /// Its generation of NVLink, if it has one.
+    pub fn nvlink(self) -> Option<u8> {
+        match self {
+            Self::Pascal => Some(1),
+            Self::Volta | Self::Turing => Some(2),
+            Self::Ampere => Some(3),
+            Self::Hopper => Some(4),
+            Self::Blackwell => Some(5),
+            Self::Kepler | Self::Maxwell | Self::Ada => None,
+        }
+    }
+
+    /// The architecture of this name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.to_lowercase();
+        Self::ALL.into_iter().find(|architecture| name.contains(architecture.name()))
     }
 
     /// Its name in lower case.

@@ -79,7 +79,10 @@ impl Gpus {
         let late = GpuError::Unresponsive { what: WHAT, after: deadlines.open };
         let nvml = answer.recv_timeout(deadlines.open).map_err(|_| late)?.map_err(|error| match error {
             NvmlError::LibloadingError(reason) => {
-                GpuError::NoLibrary { library: library.clone(), reason: first_line(&reason.to_string()) }
+                let reason = first_line(&reason.to_string());
+                let named = format!("{}: ", library.display());
+                let reason = reason.strip_prefix(&named).unwrap_or(&reason).to_owned();
+                GpuError::NoLibrary { library: library.clone(), reason }
             }
             NvmlError::FailedToLoadSymbol(_) => {
                 GpuError::NoLibrary { library: library.clone(), reason: "it is no NVML".to_owned() }

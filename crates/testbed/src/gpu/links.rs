@@ -14,8 +14,6 @@ const MOST_LINKS: u32 = 18;
 pub struct Link {
     /// Its number on this GPU.
     pub number: u32,
-    /// Version of the link, such as 3; absent where the driver does not say.
-    pub version: Option<u32>,
     /// PCI address of the other end, a GPU or an NVLink switch; absent where the driver does not say.
     pub remote_pci: Option<String>,
 }
@@ -58,9 +56,8 @@ pub(super) fn links(device: &Device<'_>) -> Result<Vec<Link>, GpuError> {
         let link = device.link_wrapper_for(number);
         let Some(active) = optional(link.is_active(), WHAT)? else { break };
         if active {
-            let version = optional(link.version(), WHAT)?;
             let remote_pci = optional(link.remote_pci_info(), WHAT)?.map(|pci| pci.bus_id.to_lowercase());
-            links.push(Link { number, version, remote_pci });
+            links.push(Link { number, remote_pci });
         }
     }
     Ok(links)

@@ -72,6 +72,11 @@ impl Throttle {
 }
 
 impl Sample {
+    /// The averaged power, or else that of this instant.
+    pub fn any_power(&self) -> Option<Milliwatts> {
+        self.power.or(self.power_instant)
+    }
+
     pub(super) fn read(device: &Device<'_>) -> Result<Self, GpuError> {
         const WHAT: &str = "reading clocks and power";
         let clock = |clock| Ok(optional(device.clock_info(clock), WHAT)?.map(|mhz| Megahertz(mhz.into())));

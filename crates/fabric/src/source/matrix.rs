@@ -7,7 +7,7 @@ use rats_domain::problem::{Problem, Problems};
 use rats_domain::units::KilobytesPerSecond;
 
 use super::Figures;
-use crate::fabric::host::{Host, Part};
+use crate::host::{Host, Part};
 
 /// More GPUs than any host has; guards time.
 pub const MOST_GPUS: usize = 64;

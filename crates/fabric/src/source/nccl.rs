@@ -9,8 +9,8 @@ use roxmltree::{Document, Node};
 
 use super::matrix::MOST_GPUS;
 use super::{Figures, Source};
-use crate::fabric::host::{Host, Part};
-use crate::fabric::rates;
+use crate::host::{Host, Part};
+use crate::rates;
 
 /// Reads a topology file.
 ///

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fabric::flow::Side;
-use crate::fabric::network::AreaKind;
+use crate::flow::Side;
+use crate::network::AreaKind;
 
 /// The link of a host, and those of its GPUs.
 type Host = (i64, Vec<i64>);
@@ -35,7 +35,7 @@ impl Tree {
             for (h, (uplink, gpus)) in hosts.iter().enumerate() {
                 let name = format!("h{r}-{h}");
                 let count = i64::try_from(gpus.len()).unwrap();
-                sketch.file.hosts.push(crate::fabric::host::node(&name, "G", count));
+                sketch.file.hosts.push(crate::host::node(&name, "G", count));
                 for (gpu, rate) in gpus.iter().enumerate() {
                     sketch.link(&format!("{name}/{gpu}"), &name, gb(rate * 1000));
                 }
@@ -84,7 +84,7 @@ fn small_networks() -> impl Strategy<Value = Network> {
         let mut sketch = Sketch::new(&["pair", "all"]);
         let mut ends: Vec<String> = Vec::new();
         for (number, &gpus) in hosts.iter().enumerate() {
-            sketch.file.hosts.push(crate::fabric::host::node(&format!("h{number}"), "G", gpus));
+            sketch.file.hosts.push(crate::host::node(&format!("h{number}"), "G", gpus));
             ends.push(format!("h{number}"));
             ends.extend((0..gpus).map(|gpu| format!("h{number}/{gpu}")));
         }

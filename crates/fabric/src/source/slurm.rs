@@ -10,7 +10,7 @@ use rats_domain::problem::{Problem, Problems};
 
 use super::hostlist::{MOST, expand};
 use super::{Figures, Source};
-use crate::fabric::host::{empty, gb_s, link_of, node};
+use crate::host::{empty, gb_s, link_of, node};
 
 /// A switch as its line states it.
 #[derive(Debug, Default)]

@@ -23,7 +23,7 @@ fn pcie_adds_the_link_between_sockets_to_the_cut_of_a_quad() {
 
 #[test]
 fn a_dgx1_is_one_island_where_paths_count() {
-    let figures = Figures { joining: crate::fabric::islands::Joining::Connected, ..figures("V100") };
+    let figures = Figures { joining: crate::islands::Joining::Connected, ..figures("V100") };
     let (_, reduction) = reduced(Kind::NvLink, &dgx1_table(), &figures).unwrap();
     assert_eq!(reduction.cluster.nodes[0].islands, None);
 }

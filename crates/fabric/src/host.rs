@@ -6,7 +6,7 @@ use rats_domain::format::{Document, DomainFile, FabricFile, GpuTypeFile, LinkFil
 use rats_domain::problem::{Problem, Problems};
 use rats_domain::units::KilobytesPerSecond;
 
-use super::islands::{Joined, islands};
+use super::islands::{Joined, Joining, islands};
 use super::source::Figures;
 
 /// A part of a host.
@@ -69,10 +69,8 @@ impl Host {
         let names: Vec<_> = (0..figures.nodes).map(|node| format!("node{node}")).collect();
         let mut file = empty(gpu_type);
         for name in &names {
-            file.hosts.push(self.node(name, figures, &file.gpu_types[0].id));
-            file.switches.extend(self.inner.iter().map(|inner| format!("{name}:{inner}")));
-            let link = |&(a, b, rate)| self.link(name, a, b, rate);
-            file.links.extend(self.links.iter().map(link));
+            let gpu_type = file.gpu_types[0].id.clone();
+            self.add_to(&mut file, name, &gpu_type, figures.joining);
             for &(part, rate) in &adapters {
                 file.links.push(link_of(self.name(name, part), "network".to_owned(), rate));
             }
@@ -85,6 +83,14 @@ impl Host {
         let at = if figures.nodes > 1 { "network" } else { "node0" };
         file.storage = figures.storage.map(|rate| StorageFile { at: at.to_owned(), gb_s: gb_s(rate) });
         Ok(file)
+    }
+
+    /// Adds this host, its parts and its links to a network file under a name of its own.
+    pub fn add_to(&self, file: &mut FabricFile, name: &str, gpu_type: &str, joining: Joining) {
+        file.hosts.push(self.node(name, joining, gpu_type));
+        file.switches.extend(self.inner.iter().map(|inner| format!("{name}:{inner}")));
+        let link = |&(a, b, rate)| self.link(name, a, b, rate);
+        file.links.extend(self.links.iter().map(link));
     }
 
     fn adapter_rates(&self, figures: &Figures) -> Result<Vec<(Part, KilobytesPerSecond)>, Problem> {
@@ -102,9 +108,9 @@ impl Host {
         self.adapters.iter().map(rate).collect()
     }
 
-    fn node(&self, name: &str, figures: &Figures, gpu_type: &str) -> NodeFile {
+    fn node(&self, name: &str, joining: Joining, gpu_type: &str) -> NodeFile {
         let index = |gpu: usize| i64::try_from(gpu).unwrap_or(i64::MAX);
-        let islands = islands(&self.joined, &self.switches, figures.joining);
+        let islands = islands(&self.joined, &self.switches, joining);
         let islands: Vec<Vec<i64>> = islands.into_iter().map(|gpus| gpus.into_iter().map(index).collect()).collect();
         let mut node = node(name, gpu_type, index(self.switches.len()));
         node.islands = Some(islands).filter(|islands| islands.len() > 1);
@@ -126,9 +132,14 @@ impl Host {
 
 /// A network file of one kind of GPU with nothing in it.
 pub fn empty(gpu_type: GpuTypeFile) -> FabricFile {
+    empty_of(vec![gpu_type])
+}
+
+/// A network file of several kinds of GPU with nothing in it.
+pub fn empty_of(gpu_types: Vec<GpuTypeFile>) -> FabricFile {
     FabricFile {
         format: FabricFile::FORMAT.to_owned(),
-        gpu_types: vec![gpu_type],
+        gpu_types,
         levels: Vec::new(),
         hosts: Vec::new(),
         switches: Vec::new(),
