@@ -21,6 +21,12 @@ impl Stopwatch {
     }
 }
 
+/// Time since a moment that is the same for all processes and lasts until the machine restarts.
+pub fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
 /// Time since 1970-01-01 in UTC, as the machine has it; it may jump.
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 pub fn since_epoch() -> Duration {
