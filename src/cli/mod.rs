@@ -25,6 +25,7 @@ mod record;
 mod schema;
 mod solve;
 mod solvers;
+mod testbed;
 mod topology;
 
 use std::io::{ErrorKind, Write};
@@ -97,6 +98,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Bench(args) => bench::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Testbed(command) => testbed::run(&command),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

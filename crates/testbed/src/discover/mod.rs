@@ -5,6 +5,8 @@
 pub mod dump;
 mod idle;
 pub mod text;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 use std::collections::BTreeMap;
