@@ -10,3 +10,4 @@ pub mod gpu;
 pub mod inventory;
 pub mod process;
 pub mod trace;
+pub mod verdict;

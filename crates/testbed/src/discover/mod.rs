@@ -4,9 +4,9 @@
 
 pub mod dump;
 mod idle;
-pub mod text;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod tree;
 
 use std::collections::BTreeMap;

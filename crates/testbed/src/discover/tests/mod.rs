@@ -92,7 +92,13 @@ fn machine(host: &str, gpus: usize, links: &[(usize, usize)], ancestor: impl Fn(
     };
     let pairs = (0..gpus).flat_map(|b| (0..b).map(move |a| (a, b)));
     let ancestors: BTreeMap<_, _> = pairs.map(|(a, b)| ((a, b), ancestor(a, b))).collect();
-    Machine { host: host.to_owned(), driver: None, gpus: (0..gpus).map(found).collect(), ancestors, warnings: Vec::new() }
+    Machine {
+        host: host.to_owned(),
+        driver: None,
+        gpus: (0..gpus).map(found).collect(),
+        ancestors,
+        warnings: Vec::new(),
+    }
 }
 
 #[test]
