@@ -29,6 +29,8 @@ pub enum Family {
     Scenario,
     /// GPUs and the library that speaks to them.
     Gpu,
+    /// Carrying out a plan on real GPUs.
+    Execution,
     /// Something suspicious that stops nothing.
     Warning,
     /// A command that cannot do what it was asked.
@@ -37,7 +39,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -49,6 +51,7 @@ impl Family {
         Self::Model,
         Self::Scenario,
         Self::Gpu,
+        Self::Execution,
         Self::Warning,
         Self::Command,
     ];
@@ -67,6 +70,9 @@ impl Family {
             Self::Model => "Fitted models (exit code 2)",
             Self::Scenario => "Scenarios (exit code 2)",
             Self::Gpu => "GPUs and NVML (exit code 2; 1 from `rats doctor` and `rats restore`)",
+            Self::Execution => {
+                "Carrying out a plan (exit code 2 before anything was started, 1 after; unchanged where it says so)"
+            }
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
         }
@@ -229,6 +235,25 @@ codes! {
     N18 Gpu "The energy counter is missing or does not move." "Energy is then integrated from power, which is less exact."
     N19 Gpu "An inventory does not hold together." "Make it again with `rats discover`."
     N20 Gpu "Persistence mode is off." "Turn it on (`sudo nvidia-smi -pm 1`): without it locks are lost when the last program ends."
+    X01 Execution "The instance or plan cannot be carried out on this machine." "The message says what is missing; `docs/executing.md` says what is needed."
+    X02 Execution "The inventory does not match the plan." "Make it again with `rats discover`, or correct node, index or type."
+    X03 Execution "A job has no command, or its command has a placeholder without a value." "Give `command` in the instance or in the file of `--jobs`."
+    X04 Execution "The file of `--jobs` does not hold together." "See `docs/executing.md`."
+    X05 Execution "The command of a job cannot be found or run." "Give its full path, and check that it may be executed."
+    X06 Execution "A job ended with an error." "See its log, named in the message."
+    X07 Execution "A job ended well long before its work can have been done." "See its log; if it is meant to be that quick, lower `least` for it in the file of `--jobs`."
+    X08 Execution "A job ran far beyond its planned time and was ended." "See its log; raise `--overrun` if it only needed longer."
+    X09 Execution "A job left processes behind; they were ended." "Let the command wait for its children; a job ends when its command ends."
+    X10 Execution "The trace cannot be written." "Make space; then run again: what has not run is carried out."
+    X11 Execution "A trace is damaged." "Only its last line may be cut short; leave out the line named."
+    X12 Execution "A job was not started because one that it must follow did not succeed." "Mend that one and run again."
+    X13 Execution "A job was not started because a GPU of its plan was lost." "Run again when the GPU is back, or with `--replan`."
+    X14 Execution "A job was not started because a limit forbids it for ever." "Make a new plan from here."
+    X15 Execution "The operating point could not be set or did not take effect." "The message repeats what the GPU said; nothing was launched there."
+    X16 Execution "No new plan was made." "The old one is carried out as far as it can be."
+    X17 Execution "A directory of a run belongs to another plan." "Name another directory with `--run-dir`."
+    X18 Execution "The run was interrupted." "Run again with the same `--run-dir`: what has not run is carried out."
+    X19 Execution "Readings do not arrive." "The GPU may hang; see `rats doctor`."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."

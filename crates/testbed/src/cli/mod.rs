@@ -2,7 +2,10 @@
 
 pub mod discover;
 pub mod doctor;
+pub mod execute;
 pub mod guardian;
+mod live;
+pub mod report;
 pub mod restore;
 
 use std::path::PathBuf;
@@ -31,11 +34,23 @@ pub enum TestbedCommand {
     Discover(discover::DiscoverArgs),
     /// Say what stands in the way of measuring and setting GPUs, and how to mend it.
     Doctor(doctor::DoctorArgs),
+    /// Carry out a plan on the GPUs of this machine.
+    Execute(execute::ExecuteArgs),
+    /// Say what came of a run.
+    #[command(subcommand)]
+    Report(ReportCommand),
     /// Undo what runs that were killed left on GPUs.
     Restore(restore::RestoreArgs),
     /// Watch over a run; started by the program itself.
     #[command(hide = true)]
     Guardian(guardian::GuardianArgs),
+}
+
+/// What is reported on.
+#[derive(Debug, Subcommand)]
+pub enum ReportCommand {
+    /// Compare a trace with its plan: time, energy, causes, deadlines.
+    Trace(report::ReportTraceArgs),
 }
 
 /// Which NVML.
@@ -92,6 +107,8 @@ pub fn run(command: &TestbedCommand) -> Result<Answer, Problems> {
     match command {
         TestbedCommand::Discover(args) => discover::run(args),
         TestbedCommand::Doctor(args) => doctor::run(args),
+        TestbedCommand::Execute(args) => execute::run(args, None),
+        TestbedCommand::Report(ReportCommand::Trace(args)) => report::run(args),
         TestbedCommand::Restore(args) => Ok(restore::run(args)),
         TestbedCommand::Guardian(args) => guardian::run(args),
     }
