@@ -167,6 +167,7 @@ codes! {
     D12 Data "A file does not belong to this source." "Name the right source, or leave the file out."
     D13 Data "A field that must not be empty is empty." "Fill it in."
     D14 Data "A profile holds no measurement." "Give at least one entry in `points` or `scaling`."
+    D15 Data "A Parquet file is damaged or truncated." "Build the data set again, or remove the file so that the CSV file beside it is read."
     S01 Suspicion "Workloads share one and the same column of measurements." "The column is not used; measure each workload by itself."
     S02 Suspicion "A column takes few distinct values." "Average longer runs."
     S03 Suspicion "A measurement lies off its neighbors." "Repeat it."
