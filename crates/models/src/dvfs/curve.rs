@@ -2,19 +2,22 @@
 //!
 //! # Idea
 //! Each candidate form is fitted with its correction to all but one fold of the points, and judged by the fold; the form
-//! with the least error is fitted to all points. The errors of the folds, over the deviation stated for them, say how wide an
-//! interval has to be.
+//! with the least error is fitted to all points. The errors of the folds say how wide an interval has to be, the correction
+//! says where it has to be wider.
 //!
 //! # Model
-//! Interval of a new measurement: `value exp(+- q sd(place))`, sd the correction's standard deviation at the place and q the
-//! conformal quantile of `|error| / sd` over all held-out points: the `ceil(p (n+1))`-th smallest of n.
+//! Interval of a new measurement: `value exp(+- q w(place))`. `w = 0.7 d(place) + 0.3 mean d`, d the correction's standard
+//! deviation of a measurement (at a sample: said without it). With the scores `s_i = |ln(measured/predicted without its
+//! fold)| sqrt(n/(n-k)) / w_i` of n points and k coefficients, q is their conformal quantile, the `ceil(p (m+1))`-th smallest
+//! of m; of fewer than 19 scores it is 2.06 times their mean, what the 90 % quantile of normal errors is of their mean.
+//! Scores of points beyond the clocks of the folds that predicted them make a q of their own, used beyond the fitted range.
 //!
 //! # Complexity
 //! (folds + 1) x forms fits of a form and of a correction.
 //!
 //! # Limits
-//! The intervals hold on average over places like those that were measured: between fitted clocks. Outside the range they are
-//! widened by the process' variance, but nothing measured there vouches for them.
+//! The intervals hold on average over places like those that were measured, between fitted clocks. Outside, at most one gap
+//! beyond the last clock, they are wider, but few measurements vouch for them. Further out [`Curve::predict`] says nothing.
 //!
 //! # References
 //! R. Barber, E. Candes, A. Ramdas, R. Tibshirani, "Predictive inference with the jackknife+", 2021 (CV+); H.
@@ -22,11 +25,12 @@
 
 use crate::score::{Held, Quantity};
 use crate::split::folds;
-use crate::statistics::{mean, robust_deviation};
+use crate::statistics::{mean, median, robust_deviation};
 
+use super::card::Voltage;
 use super::fit::{Fitted, fit};
 use super::forms::{Form, candidates};
-use super::residual::Correction;
+use super::residual::{Correction, Parts};
 use super::scope::{Axis, Place, Sample, Scope};
 
 /// Groups that are held out in turn.
@@ -35,8 +39,14 @@ const FOLDS: usize = 5;
 const SEED: u64 = 1;
 /// Probability with which intervals hold a new measurement.
 pub const CONFIDENCE: f64 = 0.9;
-/// Least relative standard deviation of a measurement.
-const LEAST_DEVIATION: f64 = 1e-6;
+/// Scores from which on their quantile is taken as it is.
+const MANY: usize = 19;
+/// 90 % quantile of |x| over its mean for normal x: 1.645 / 0.798.
+const NORMAL_QUANTILE: f64 = 2.06;
+/// Weight of the mean deviation beside that of the place.
+const EVEN: f64 = 0.3;
+/// Least relative half width of an interval.
+const LEAST_HALF_WIDTH: f64 = 1e-6;
 
 /// A fitted curve.
 #[derive(Clone, Debug)]
@@ -49,14 +59,12 @@ pub struct Curve {
     pub fitted: Fitted,
     /// What the form leaves.
     pub correction: Correction,
-    /// Half width of an interval over the correction's standard deviation.
-    pub quantile: f64,
-    /// The same beyond the clocks that were fitted.
-    pub outer_quantile: f64,
-    /// Mean relative error of held-out folds, by form, the chosen one first.
-    pub validated: Vec<(&'static str, f64)>,
-    /// Every sample, predicted without its fold.
-    pub held: Vec<Held>,
+    /// Half width of an interval over the deviation of the place, between fitted clocks.
+    pub inner: f64,
+    /// The same beyond them; at least as wide.
+    pub outer: f64,
+    /// Mean relative error of held-out folds by form, the chosen form first.
+    pub validated: Vec<(String, f64)>,
 }
 
 /// What a curve says of a place.
@@ -68,127 +76,165 @@ pub struct Prediction {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Whether the place lies beyond the clocks that were fitted.
+    pub extrapolated: bool,
 }
 
-/// A candidate: a form, its first shape parameters fixed or not.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// The form.
-    pub form: &'static dyn Form,
-    /// Values of its first shape parameters.
-    pub fixed: Vec<f64>,
-}
-
-impl std::fmt::Debug for dyn Form {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.id())
-    }
-}
-
-impl Curve {
-    /// Fits the best form.
-    pub fn fit(quantity: Quantity, axis: Axis, samples: &[Sample], more: &[Candidate]) -> Option<Self> {
-        let all = candidates(quantity, axis).into_iter().map(|form| Candidate { form, fixed: Vec::new() });
-        let all: Vec<Candidate> = all.chain(more.iter().cloned()).collect();
-        Self::of(quantity, axis, samples, &all)
-    }
-
-    /// Fits the best of some forms.
-    pub fn of(quantity: Quantity, axis: Axis, samples: &[Sample], all: &[Candidate]) -> Option<Self> {
-        let keys: Vec<(u64, u64)> = samples.iter().map(|s| (s.at.core.to_bits(), s.at.mem.to_bits())).collect();
-        let splits = folds(&keys, FOLDS, SEED);
-        let mut judged: Vec<(f64, &Candidate, Vec<Left>)> = Vec::new();
-        for candidate in all {
-            let mut held = Vec::new();
-            for split in &splits {
-                let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
-                let Some(part) = Self::plain(quantity, axis, &fitted, candidate) else { break };
-                held.extend(split.held.iter().map(|&at| part.left(at, samples[at])));
-            }
-            if held.len() == samples.len()
-                && let Some(error) = robust_mean(&held.iter().map(|left| left.held.relative_error()).collect::<Vec<_>>())
-            {
-                judged.push((error, candidate, held));
-            }
-        }
-        judged.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (_, candidate, held) = judged.first()?;
-        let mut curve = Self::plain(quantity, axis, samples, candidate)?;
-        let (n,p)=(samples.len() as f64, curve.fitted.coefficients.iter().filter(|c| **c>0.0).count() as f64);
-        let dof = if std::env::var("NODOF").is_ok() {1.0} else {(n/(n-p).max(0.3*n)).sqrt()};
-        let score = |left: &Left| (left.held.measured / left.held.predicted).ln().abs() / curve.blend(curve.correction.left_out_deviation[left.sample]) * dof;
-        let inner: Vec<f64> = held.iter().filter(|left| left.inside).map(score).collect();
-        let outer: Vec<f64> = held.iter().filter(|left| !left.inside).map(score).collect();
-        curve.quantile = conformal(if inner.len() < 2 { outer.clone() } else { inner })?;
-        curve.outer_quantile = conformal(outer).unwrap_or(curve.quantile).max(curve.quantile);
-        curve.held = held.iter().map(|left| left.held).collect();
-        curve.validated = judged.iter().map(|(error, candidate, _)| (candidate.form.id(), *error)).collect();
-        Some(curve)
-    }
-
-    fn plain(quantity: Quantity, axis: Axis, samples: &[Sample], candidate: &Candidate) -> Option<Self> {
-        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
-        let fitted = fit(candidate.form, &scope, samples, &candidate.fixed)?;
-        let places: Vec<Place> = samples.iter().map(|sample| sample.at).collect();
-        let left = |sample: &Sample| (sample.value / fitted.value(&scope, sample.at)).ln();
-        let residuals: Vec<f64> = samples.iter().map(left).collect();
-        let correction = Correction::fit(&scope, &places, &residuals)?;
-        Some(Self { quantity, scope, fitted, correction, quantile: 1.0, outer_quantile: 1.0, validated: Vec::new(), held: Vec::new() })
-    }
-
-    /// The value at a place, wherever it is, and the standard deviation of its logarithm.
-    pub fn value(&self, at: Place) -> (f64, f64) {
-        let (mean, deviation) = self.correction.at(&self.scope, at);
-        (self.fitted.value(&self.scope, at) * mean.exp(), deviation)
-    }
-
-    /// The value and its interval.
-    pub fn predict(&self, at: Place) -> Prediction {
-        let (value, deviation) = self.value(at);
-        let quantile = if self.inside(at) { self.quantile } else { self.outer_quantile };
-        let factor = (quantile * self.blend(deviation)).max(LEAST_DEVIATION).exp();
-        Prediction { value, low: value / factor, high: value * factor }
-    }
-
-    fn blend(&self, sd: f64) -> f64 {
-        let b: f64 = std::env::var("BLEND").ok().and_then(|x| x.parse().ok()).unwrap_or(0.3);
-        let typical = mean(&self.correction.left_out_deviation).unwrap_or(1.0);
-        (1.0-b) * sd + b * typical
-    }
-
-    fn left(&self, sample: usize, of: Sample) -> Left {
-        let held = Held { measured: of.value, predicted: self.value(of.at).0, interval: None };
-        Left { sample, inside: self.inside(of.at), held }
-    }
-
-    /// Whether a place lies between core clocks that were fitted at its memory clock.
-    pub fn inside(&self, at: Place) -> bool {
-        let same = || self.correction.places.iter().filter(|place| place.mem.total_cmp(&at.mem).is_eq());
-        same().any(|place| place.core <= at.core) && same().any(|place| place.core >= at.core)
-    }
+/// A form, its first shape parameters fixed or not.
+#[derive(Clone)]
+struct Candidate {
+    form: &'static dyn Form,
+    fixed: Vec<f64>,
+    name: String,
 }
 
 /// A sample, predicted without its fold.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct Left {
     sample: usize,
     inside: bool,
     held: Held,
 }
 
-/// Mean of errors, outliers cut off at six robust deviations beyond the median.
-fn robust_mean(errors: &[f64]) -> Option<f64> {
-    let most = crate::statistics::median(errors)? + 6.0 * robust_deviation(errors)?.max(1e-12);
+impl Curve {
+    /// Fits the best form; with the card's voltage curve, forms that use it compete too. `None` where no form fits.
+    pub fn fit(quantity: Quantity, axis: Axis, samples: &[Sample], card: Option<&Voltage>) -> Option<Self> {
+        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
+        let keys: Vec<(u64, u64)> = samples.iter().map(|s| (s.at.core.to_bits(), s.at.mem.to_bits())).collect();
+        let splits = folds(&keys, FOLDS, SEED);
+        let mut judged: Vec<(f64, Candidate, Vec<Left>)> = Vec::new();
+        for candidate in all(quantity, &scope, card) {
+            let mut left = Vec::new();
+            for split in &splits {
+                let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
+                let Some(part) = Self::plain(quantity, axis, &fitted, &candidate, card) else { break };
+                left.extend(split.held.iter().map(|&at| part.left(at, samples[at])));
+            }
+            if left.len() == samples.len()
+                && let Some(error) = robust_mean(&left)
+            {
+                judged.push((error, candidate, left));
+            }
+        }
+        judged.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (_, candidate, left) = judged.first()?;
+        let mut curve = Self::plain(quantity, axis, samples, candidate, card)?;
+        curve.calibrate(left);
+        curve.validated = judged.iter().map(|(error, candidate, _)| (candidate.name.clone(), *error)).collect();
+        Some(curve)
+    }
+
+    fn plain(
+        quantity: Quantity,
+        axis: Axis,
+        samples: &[Sample],
+        candidate: &Candidate,
+        card: Option<&Voltage>,
+    ) -> Option<Self> {
+        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
+        // The card's voltage is stated in MHz; shapes are relative to the highest clock of these samples.
+        let fixed = if candidate.fixed.is_empty() { Vec::new() } else { card?.shape(&scope) };
+        let fitted = fit(candidate.form, &scope, samples, &fixed)?;
+        let left = |sample: &Sample| (sample.value / fitted.value(&scope, sample.at)).ln();
+        let places: Vec<Place> = samples.iter().map(|sample| sample.at).collect();
+        let residuals: Vec<f64> = samples.iter().map(left).collect();
+        let correction = Correction::fit(&scope, &places, &residuals)?;
+        Some(Self { quantity, scope, fitted, correction, inner: 0.0, outer: 0.0, validated: Vec::new() })
+    }
+
+    /// A curve of stated parts, as from a file; `None` where the correction's covariance is singular.
+    pub fn given(quantity: Quantity, scope: Scope, fitted: Fitted, parts: Parts, widths: (f64, f64)) -> Option<Self> {
+        let correction = Correction::given(&scope, parts)?;
+        let (inner, outer) = widths;
+        Some(Self { quantity, scope, fitted, correction, inner, outer, validated: Vec::new() })
+    }
+
+    /// Mean relative error of held-out folds.
+    pub fn error(&self) -> Option<f64> {
+        self.validated.first().map(|(_, error)| *error)
+    }
+
+    /// The value at a place, wherever it is.
+    pub fn value(&self, at: Place) -> f64 {
+        self.fitted.value(&self.scope, at) * self.correction.at(&self.scope, at).0.exp()
+    }
+
+    /// The value and its interval; `None` more than one gap between neighboring clocks beyond the range, at a memory
+    /// clock that was not measured, or at a clock that is no number.
+    pub fn predict(&self, at: Place) -> Option<Prediction> {
+        let Scope { low, high, gap, .. } = self.scope;
+        let reachable = at.core >= low - gap && at.core <= high + gap && at.core > 0.0;
+        let known = self.correction.parts.places.iter().any(|place| place.mem.total_cmp(&at.mem).is_eq());
+        if !reachable || !known {
+            return None;
+        }
+        let (correction, deviation) = self.correction.at(&self.scope, at);
+        let value = self.fitted.value(&self.scope, at) * correction.exp();
+        let extrapolated = !self.inside(at);
+        let quantile = if extrapolated { self.outer } else { self.inner };
+        let factor = (quantile * self.width(deviation)).max(LEAST_HALF_WIDTH).exp();
+        Some(Prediction { value, low: value / factor, high: value * factor, extrapolated })
+    }
+
+    /// Whether a place lies between core clocks that were fitted at its memory clock.
+    fn inside(&self, at: Place) -> bool {
+        let same = || self.correction.parts.places.iter().filter(|place| place.mem.total_cmp(&at.mem).is_eq());
+        same().any(|place| place.core <= at.core) && same().any(|place| place.core >= at.core)
+    }
+
+    fn width(&self, deviation: f64) -> f64 {
+        let typical = mean(&self.correction.left_out_deviation).unwrap_or(deviation);
+        (1.0 - EVEN) * deviation + EVEN * typical
+    }
+
+    fn left(&self, sample: usize, of: Sample) -> Left {
+        let held = Held { measured: of.value, predicted: self.value(of.at), interval: None };
+        Left { sample, inside: self.inside(of.at), held }
+    }
+
+    fn calibrate(&mut self, left: &[Left]) {
+        let coefficients = self.fitted.coefficients.iter().filter(|coefficient| **coefficient > 0.0).count();
+        let freedom = left.len().saturating_sub(coefficients).max(1) as f64 / left.len().max(1) as f64;
+        let score = |left: &Left| {
+            let distance = (left.held.measured / left.held.predicted).ln().abs();
+            distance / (freedom.sqrt() * self.width(self.correction.left_out_deviation[left.sample]))
+        };
+        let of = |inside: bool| left.iter().filter(|l| l.inside == inside).map(score).collect::<Vec<f64>>();
+        let (inner, outer) = (quantile(of(true)), quantile(of(false)));
+        self.inner = inner.or(outer).unwrap_or(f64::INFINITY);
+        self.outer = outer.map_or(self.inner, |outer| outer.max(self.inner));
+    }
+}
+
+fn all(quantity: Quantity, scope: &Scope, card: Option<&Voltage>) -> Vec<Candidate> {
+    let forms = candidates(quantity, scope.axis);
+    let own = |form: &&'static dyn Form| Candidate { form: *form, fixed: Vec::new(), name: form.id().to_owned() };
+    let mut found: Vec<Candidate> = forms.iter().map(own).collect();
+    if let Some(card) = card {
+        let shared = forms.iter().filter(|form| form.has_voltage());
+        found.extend(shared.map(|form| Candidate {
+            form: *form,
+            fixed: card.shape(scope),
+            name: format!("{} of the card", form.id()),
+        }));
+    }
+    found
+}
+
+/// Mean of relative errors, outliers cut off at six robust deviations beyond the median.
+fn robust_mean(left: &[Left]) -> Option<f64> {
+    let errors: Vec<f64> = left.iter().map(|left| left.held.relative_error()).collect();
+    let most = median(&errors)? + 6.0 * robust_deviation(&errors)?.max(1e-12);
     mean(&errors.iter().map(|error| error.min(most)).collect::<Vec<_>>())
 }
 
-/// The `ceil(p (n+1))`-th smallest of n scores, the largest where that is beyond them.
-fn conformal(mut scores: Vec<f64>) -> Option<f64> {
+/// See the module's model; `None` of fewer than two scores.
+fn quantile(mut scores: Vec<f64>) -> Option<f64> {
+    if scores.len() < MANY {
+        return mean(&scores).filter(|_| scores.len() > 1).map(|mean| NORMAL_QUANTILE * mean);
+    }
     scores.sort_by(f64::total_cmp);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and n + 1")]
     let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
-    let m = scores.len();
-    let factor = if std::env::var("NOF").is_ok() {1.0} else {[2.44, 2.44,1.70,1.43,1.285,1.19,1.12,1.07,1.03].get(m).copied().unwrap_or(1.0)};
-    scores.get(rank.min(scores.len()).checked_sub(1)?).map(|q| q*factor)
+    scores.get(rank.min(scores.len()).checked_sub(1)?).copied()
 }
-

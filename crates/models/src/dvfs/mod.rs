@@ -1,5 +1,6 @@
 //! Time and power of one workload over clocks and power limits.
 
+pub mod card;
 pub mod cholesky;
 pub mod curve;
 pub mod fit;

@@ -52,6 +52,10 @@ impl Form for KneePower {
         parameters
     }
 
+    fn has_voltage(&self) -> bool {
+        true
+    }
+
     fn row(&self, shape: &[f64], scope: &Scope, at: Place) -> Row {
         let clock = scope.core(at).min(if self.saturates { shape[2] } else { f64::INFINITY });
         with_memory(dynamic(clock, shape[0], shape[1]), scope, at)

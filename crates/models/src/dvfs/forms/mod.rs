@@ -44,6 +44,10 @@ pub trait Form: Sync {
     fn coefficients(&self, scope: &Scope) -> &'static [&'static str];
     /// Its shape parameters.
     fn parameters(&self, scope: &Scope) -> Vec<Parameter>;
+    /// Whether its first two shape parameters are knee and slope of the voltage, which workloads of a card share.
+    fn has_voltage(&self) -> bool {
+        false
+    }
     /// The columns at a place.
     fn row(&self, shape: &[f64], scope: &Scope, at: Place) -> Row;
 }
