@@ -23,6 +23,8 @@ pub enum Family {
     Data,
     /// Measured data that can be used but not trusted.
     Suspicion,
+    /// Measurements that no model can be fitted to, or a model that cannot be trusted.
+    Model,
     /// A scenario of which no instance can be built.
     Scenario,
     /// Something suspicious that stops nothing.
@@ -33,7 +35,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -42,6 +44,7 @@ impl Family {
         Self::Rule,
         Self::Data,
         Self::Suspicion,
+        Self::Model,
         Self::Scenario,
         Self::Warning,
         Self::Command,
@@ -58,6 +61,7 @@ impl Family {
             Self::Rule => "Rules of a plan (violations; exit code 1)",
             Self::Data => "Measured data and profiles (exit code 2; left out with `rats import --lenient`)",
             Self::Suspicion => "Suspicious measurements (exit code unchanged)",
+            Self::Model => "Fitted models (exit code 2)",
             Self::Scenario => "Scenarios (exit code 2)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
@@ -181,6 +185,13 @@ codes! {
     S11 Suspicion "Two different measurements have one name." "Both were kept under numbered names and flagged; find out which is which."
     S12 Suspicion "A counter that is a share of a peak is above 1." "The peak was taken too low; use it in proportion only."
     S13 Suspicion "A file repeats measurements of another file." "They were read once; where the two disagree the message says which was kept."
+    M20 Model "Too few kernels were measured at the same operating points to learn from." "Measure at least 8 kernels at every point of one grid."
+    M21 Model "No measurement of a new kernel was given." "Measure it at one operating point at least; the default clocks will do."
+    M22 Model "A new kernel was measured at an operating point that the known kernels lack, or twice at one." "Measure it once, at one of the known points."
+    M23 Model "A time or power of a new kernel cannot be used, or is given at some points only." "Give a number above 0 at every measured point, or at none."
+    M24 Model "A new kernel is unlike all known ones." "Sweep it instead, or check units: times and powers of one card, counters as shares from 0 to 1."
+    M25 Model "A counter that the known kernels have is missing." "Measure it at the first point, or learn from points without counters."
+    M26 Model "Points of several types of GPU are mixed." "Learn from one type of GPU at a time."
     B01 Scenario "The scenario is not TOML." "Look at the line and column named."
     B02 Scenario "A value that is needed is missing." "Add one of the values named."
     B03 Scenario "Two values say the same thing." "Keep one of them."

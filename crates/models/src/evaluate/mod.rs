@@ -4,3 +4,4 @@
 
 pub mod floor;
 pub mod regret;
+pub mod unseen;

@@ -63,6 +63,8 @@ impl fmt::Display for OperatingPoint {
 pub struct Kernel {
     /// Its name in the source.
     pub name: String,
+    /// The model or application alone: kernels that share it are relatives.
+    pub model: String,
     /// Logarithm of its time (any unit) at each point of the grid, if measured and usable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Vec<f64>>,
@@ -168,7 +170,8 @@ fn kernel(name: &str, row: &Row, grid: &[OperatingPoint], counters: &[String]) -
         at.iter()
             .map(|points| {
                 let usable = points.iter().filter(|point| !point.flags.contains(&spoiled));
-                let logs: Vec<f64> = usable.filter_map(|point| value(point)).filter(|v| *v > 0.0).map(f64::ln).collect();
+                let logs: Vec<f64> =
+                    usable.filter_map(|point| value(point)).filter(|v| *v > 0.0).map(f64::ln).collect();
                 mean(&logs)
             })
             .collect()
@@ -179,6 +182,7 @@ fn kernel(name: &str, row: &Row, grid: &[OperatingPoint], counters: &[String]) -
     };
     Some(Kernel {
         name: name.to_owned(),
+        model: at.first()?.first()?.model.clone(),
         time: curve(|point| point.time_s, Flag::TimeUnusable),
         power: curve(|point| point.power_w, Flag::PowerUnusable),
         counters: at.iter().map(|points| counters.iter().map(|name| mean_counter(points, name)).collect()).collect(),

@@ -108,7 +108,6 @@ pub(crate) struct Seen {
 
 /// Known kernels as rows: features and curves over the first measured point.
 pub(crate) struct Lesson {
-    pub(crate) names: Vec<String>,
     pub(crate) known: Vec<Vec<f64>>,
     pub(crate) curves: Vec<Vec<f64>>,
     pub(crate) features: Vec<f64>,
@@ -129,7 +128,11 @@ impl UnseenModel {
     /// # Errors
     /// M21 without a measurement, M22 for one off the grid or twice, M23 for one that cannot be used, M24 for features
     /// farther from the known kernels than half of their range, M25 for a missing counter. All of them are returned.
-    pub fn predict(&self, counters: &BTreeMap<String, f64>, measured: &[Measured]) -> Result<Vec<Prediction>, Problems> {
+    pub fn predict(
+        &self,
+        counters: &BTreeMap<String, f64>,
+        measured: &[Measured],
+    ) -> Result<Vec<Prediction>, Problems> {
         let seen = self.seen(counters, measured)?;
         let lessons = [Which::Time, Which::Power].map(|which| self.lesson(which, &seen));
         let strange: Vec<Problem> = lessons.iter().flatten().flat_map(|lesson| self.strange(&seen, lesson)).collect();
@@ -142,9 +145,8 @@ impl UnseenModel {
         if !distinct.is_empty() {
             return Err(Problems(distinct));
         }
-        let [time, power] = lessons.map(|lesson| {
-            lesson.and_then(|lesson| regress::predict(&lesson.known, &lesson.curves, &lesson.features))
-        });
+        let [time, power] = lessons
+            .map(|lesson| lesson.and_then(|lesson| regress::predict(&lesson.known, &lesson.curves, &lesson.features)));
         Ok(self.predictions(&seen, time.as_ref(), power.as_ref()))
     }
 
@@ -162,7 +164,11 @@ impl UnseenModel {
         self.kernels.position(at).ok_or_else(|| {
             let near = self.kernels.grid.iter().min_by_key(|point| apart(**point, at));
             let near = near.map(ToString::to_string).unwrap_or_default();
-            Problem::new(Code::M22, at.to_string(), format!("no known kernel was measured there; the nearest is {near}."))
+            Problem::new(
+                Code::M22,
+                at.to_string(),
+                format!("no known kernel was measured there; the nearest is {near}."),
+            )
         })
     }
 
@@ -226,10 +232,10 @@ impl UnseenModel {
             let curve = which.of(kernel).cloned().unwrap_or_default();
             curve.iter().map(|value| value - curve[first]).collect()
         };
-        let times: Vec<f64> = time.map(|time| time[1..].iter().map(|value| value - time[0]).collect()).unwrap_or_default();
+        let times: Vec<f64> =
+            time.map(|time| time[1..].iter().map(|value| value - time[0]).collect()).unwrap_or_default();
         let features = [power.cloned().unwrap_or_default(), times, seen.counters.clone()].concat();
         Some(Lesson {
-            names: having.iter().map(|kernel| kernel.name.clone()).collect(),
             known: having.iter().map(|kernel| row(kernel)).collect(),
             curves: having.iter().map(|kernel| curve(kernel)).collect(),
             features,
@@ -324,11 +330,7 @@ fn apart(a: OperatingPoint, b: OperatingPoint) -> (i64, i64, i64) {
         (None, None) => 0,
         _ => i64::MAX,
     };
-    (
-        distance(a.mem_mhz, b.mem_mhz),
-        distance(a.sm_mhz, b.sm_mhz),
-        distance(a.power_limit_mw, b.power_limit_mw),
-    )
+    (distance(a.mem_mhz, b.mem_mhz), distance(a.sm_mhz, b.sm_mhz), distance(a.power_limit_mw, b.power_limit_mw))
 }
 
 #[cfg(test)]

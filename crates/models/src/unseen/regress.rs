@@ -83,7 +83,8 @@ fn candidates(rows: &[Vec<f64>], curves: &[Vec<f64>], at: &[f64]) -> Vec<Candida
     let smooth = smooth.filter_map(|(length, noise)| smooth_candidate(rows, curves, at, length, noise));
     let ranks = ranks(curves);
     let cautious = REACHES.iter().map(|&reach| cautious_candidate(&distances, &to, curves, &ranks, reach));
-    let all = smooth.chain(cautious).map(|(value, left_out)| Candidate { error: error(curves, &left_out), value, left_out });
+    let all =
+        smooth.chain(cautious).map(|(value, left_out)| Candidate { error: error(curves, &left_out), value, left_out });
     all.filter(|candidate| candidate.error.is_finite()).collect()
 }
 
