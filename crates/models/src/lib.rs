@@ -7,3 +7,5 @@ pub mod evaluate;
 pub mod score;
 pub mod split;
 pub mod statistics;
+pub mod trees;
+pub mod unseen;

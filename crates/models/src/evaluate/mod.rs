@@ -9,6 +9,7 @@ pub mod plots;
 pub mod reach;
 pub mod regret;
 pub mod summary;
+pub mod unseen;
 
 use crate::data::Dataset;
 use crate::score::Score;
@@ -25,11 +26,18 @@ pub struct Task {
 }
 
 /// All tasks.
-pub static TASKS: [Task; 1] = [Task {
-    id: "dvfs",
-    about: "Time, power and best operating point of measured workloads at clocks and limits that were held out.",
-    scores: dvfs::scores,
-}];
+pub static TASKS: [Task; 2] = [
+    Task {
+        id: "dvfs",
+        about: "Time, power and best operating point of measured workloads at clocks and limits that were held out.",
+        scores: dvfs::scores,
+    },
+    Task {
+        id: "unseen",
+        about: "Time, power and best operating point of kernels that were never seen, from one to three measured points.",
+        scores: unseen::scores,
+    },
+];
 
 /// Scores in the order in which files list them.
 pub fn sorted(mut scores: Vec<Score>) -> Vec<Score> {
