@@ -5,3 +5,4 @@ pub mod evaluate;
 pub mod score;
 pub mod split;
 pub mod statistics;
+pub mod trees;
