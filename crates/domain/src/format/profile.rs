@@ -195,22 +195,48 @@ pub struct MeasuredPointFile {
     pub flags: Vec<Flag>,
 }
 
-/// Why a measurement is suspicious.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Flag {
-    /// The time cannot be that of this workload (another workload has the very same column): do not use it.
-    TimeUnusable,
-    /// The power cannot be that of this workload: do not use it.
-    PowerUnusable,
-    /// The times take few distinct values: their steps are the instrument's, not the GPU's.
-    TimeQuantized,
-    /// The time lies off its neighbors by more than the sweep can explain.
-    TimeNoisy,
-    /// The power limit held the clock below the one that was asked for.
-    Throttled,
-    /// The mean power is above the power limit.
-    AboveLimit,
+macro_rules! flags {
+    ($($flag:ident $name:literal $meaning:literal)*) => {
+        /// Why a measurement is suspicious.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Flag {
+            $(#[doc = $meaning] $flag,)*
+        }
+
+        impl Flag {
+            /// All flags.
+            pub const ALL: &'static [Self] = &[$(Self::$flag,)*];
+
+            /// The flag as it is written.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$flag => $name,)* }
+            }
+
+            /// What it means, one sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$flag => $meaning,)* }
+            }
+        }
+    };
+}
+
+flags! {
+    TimeUnusable "time_unusable"
+        "The time cannot be that of this workload (another workload has the very same column): do not use it."
+    PowerUnusable "power_unusable"
+        "The power cannot be that of this workload (another workload has the very same column): do not use it."
+    TimeRelative "time_relative"
+        "The unit of the time is unknown: use it only in proportion to other times of the same workload."
+    TimeQuantized "time_quantized"
+        "The times take few distinct values: their steps are the instrument's, not the GPU's."
+    TimeNoisy "time_noisy" "The time lies off its neighbors by more than the sweep can explain."
+    Throttled "throttled" "The power limit held the clock below the one that was asked for."
+    AboveLimit "above_limit" "The mean power is above the power limit."
+    ClockUnlisted "clock_unlisted" "The clock is not on the list of clocks of this GPU type."
+    NameTwice "name_twice" "Two different measurements have this name in the source; which is which is unknown."
+    CounterAboveOne "counter_above_one" "A counter that is a share of a peak is above 1."
+    Disagrees "disagrees" "Two statements of the source that should agree do not; the first was kept."
 }
 
 /// A measurement on several GPUs.
@@ -243,6 +269,13 @@ pub struct StagesFile {
     pub compute_s: f64,
     /// Communicating, s.
     pub network_s: f64,
+}
+
+impl Flag {
+    /// Whether no option of a plan can be made of a point with it: seconds and watts are needed.
+    pub fn is_unusable(self) -> bool {
+        matches!(self, Self::TimeUnusable | Self::PowerUnusable | Self::TimeRelative)
+    }
 }
 
 impl Document for ProfileFile {

@@ -3,8 +3,8 @@
 mod validate;
 
 use crate::format::{
-    Figure, Flag, GangFile, MeasuredPointFile, OriginFile, PointFile, ProfileFile, ScalingFile, SourceFile,
-    WorkloadFile, read,
+    Figure, GangFile, MeasuredPointFile, OriginFile, PointFile, ProfileFile, ScalingFile, SourceFile, WorkloadFile,
+    read,
 };
 use crate::problem::{Problems, Warning};
 
@@ -107,7 +107,7 @@ impl Profile {
     /// The points of which options can be made: time and power both known, neither flagged as unusable; file order.
     pub fn operating_points(&self) -> impl Iterator<Item = OperatingPoint<'_>> {
         self.points.iter().filter_map(|measured| {
-            let usable = !measured.flags.iter().any(|flag| matches!(flag, Flag::TimeUnusable | Flag::PowerUnusable));
+            let usable = !measured.flags.iter().any(|flag| flag.is_unusable());
             let (step_s, power_w) = (measured.step_s?, measured.power_w?);
             usable.then_some(OperatingPoint { point: measured.point(), step_s, power_w, measured })
         })
