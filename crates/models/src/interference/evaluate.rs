@@ -4,6 +4,8 @@
 //!
 //! * `pair-unseen`: a fifth of the pairs is held out; their jobs ran with others. Rates of those that can share, and
 //!   whether they can.
+//! * `can-share`: the same question of who can share for 100 seeds; so few pairs cannot that one of them moves a seed's
+//!   figure by 0.1.
 //! * `model-unseen`: each training model in turn is held out of all pairs, with all its batch sizes; what is known of its
 //!   jobs are their rates alone. The seed numbers the models in order of their names.
 //! * `model-unseen-N`: the same, but each of its jobs was measured beside N others, chosen at random.
@@ -19,11 +21,13 @@ use crate::split::{Random, hold_out};
 
 use super::baselines::Baseline;
 use super::jobs::{Job, catalogue};
+use super::memory::Memory;
 use super::table::{Cell, Table, tables};
 use super::{Estimate, Fitted, members};
 
 /// Share of the unordered pairs that is held out.
 const HELD: f64 = 0.2;
+const SHARING_SEEDS: u64 = 100;
 /// Measured partners of each job of a model that is otherwise new.
 const PARTNERS: [usize; 3] = [1, 3, 6];
 
@@ -40,6 +44,7 @@ pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
         for &seed in seeds {
             scores.extend(task.pairs_unseen(seed)?);
         }
+        scores.extend((1..=SHARING_SEEDS).map(|seed| task.sharing(seed)));
         scores.extend(task.models_unseen(seeds.first().copied().unwrap_or(0))?);
         scores.push(task.floor(pairs));
     }
@@ -96,6 +101,16 @@ impl Task<'_> {
             Score::of(self.subject(task, "rats", Quantity::Rate, seed), &held, refused),
             Score::of_answers(self.subject(task, "rats", Quantity::CanShare, seed), &answers),
         ]
+    }
+
+    fn sharing(&self, seed: u64) -> Score {
+        let keys: Vec<(usize, usize)> = self.table.sharing.iter().map(|&(a, b, _)| (a, b)).collect();
+        let split = hold_out(&keys, HELD, seed);
+        let known: Vec<(usize, usize, bool)> = split.fitted.iter().map(|&at| self.table.sharing[at]).collect();
+        let memory = Memory::fit(self.jobs, &known);
+        let answer = |(a, b, can): (usize, usize, bool)| (can, memory.can_share(a, b).0);
+        let answers: Vec<(bool, bool)> = split.held.iter().map(|&at| answer(self.table.sharing[at])).collect();
+        Score::of_answers(self.subject("can-share", "rats", Quantity::CanShare, seed), &answers)
     }
 
     fn models_unseen(&self, seed: u64) -> Result<Vec<Score>, Problems> {

@@ -87,8 +87,8 @@ fn restore(jobs: &[Job], gpu: &str, part: GpuFile) -> Option<Fitted> {
         return None;
     }
     let features = features(jobs, gpu);
-    let seen = table.seen(n);
+    let partners = table.partners(n);
     let members = Members::fit(jobs, &features, &table.cells, Some(waiting), Some(kriging))?;
     let half_widths = (half_width, half_width_of_new);
-    Some(Fitted { table, features, seen, members, weights, half_widths, memory })
+    Some(Fitted { table, features, partners, members, weights, half_widths, memory })
 }

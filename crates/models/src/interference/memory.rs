@@ -5,8 +5,8 @@
 //! to which pairs ran and which did not: like jobs take alike, and what counts is the sum.
 //!
 //! # Model
-//! `logit P(a and b can share) = c - m[a] - m[b]`, where m is a Gaussian process over jobs with variance 20 and covariance
-//! `10 [same model] exp(-b^2 / 2)`, b being the distance of the binary logarithms of the batch sizes. Pairs that can
+//! `logit P(a and b can share) = c - m[a] - m[b]`, where m is a Gaussian process over jobs with variance 4.5 and covariance
+//! `3 [same model] exp(-b^2 / 2)`, b being the distance of the binary logarithms of the batch sizes. Pairs that can
 //! share and pairs that cannot weigh as much in total; the maximum a posteriori is found by Newton's method. The answer
 //! is yes where that probability is at least one half; the probability told takes the weights back out.
 //!
@@ -109,7 +109,7 @@ fn newton(x: &[f64], sharing: &[(usize, usize, bool)], precision: &[Vec<f64>], w
 
 /// The inverse of the prior covariance of the demands.
 fn precision(jobs: &[Job]) -> Option<Vec<Vec<f64>>> {
-    let entry = |i: usize, j: usize| 10.0 * (likeness(&jobs[i], &jobs[j], 1.0) + if i == j { 1.0 } else { 0.0 });
+    let entry = |i: usize, j: usize| 3.0 * (likeness(&jobs[i], &jobs[j], 1.0) + if i == j { 0.5 } else { 0.0 });
     let factor = Cholesky::new(jobs.len(), entry)?;
     let unit = |at: usize| (0..jobs.len()).map(|i| if i == at { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
     Some((0..jobs.len()).map(|at| factor.solve(&unit(at))).collect())

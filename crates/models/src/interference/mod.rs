@@ -69,7 +69,8 @@ pub struct InterferenceModel {
 struct Fitted {
     table: Table,
     features: Vec<[f64; 2]>,
-    seen: Vec<bool>,
+    /// With how many jobs each ran.
+    partners: Vec<usize>,
     members: Members,
     weights: [f64; MEMBERS],
     /// Half widths of intervals in logits: of jobs that ran in pairs, and of others (`None` where nothing can be said).
@@ -150,9 +151,9 @@ impl InterferenceModel {
 impl Fitted {
     fn to(jobs: &[Job], gpu: &str, table: Table) -> Result<Self, Problem> {
         let features = features(jobs, gpu);
-        let seen = table.seen(jobs.len());
-        let (known, pairs) =
-            (seen.iter().filter(|&&seen| seen).count(), table.sharing.iter().filter(|pair| pair.2).count());
+        let partners = table.partners(jobs.len());
+        let known = partners.iter().filter(|&&partners| partners > 0).count();
+        let pairs = table.sharing.iter().filter(|pair| pair.2).count();
         let too_few = || {
             let message = format!(
                 "{pairs} pairs of {known} jobs can share; at least {} pairs of {} jobs are needed.",
@@ -174,18 +175,36 @@ impl Fitted {
         let new_width = members::models_left_out(jobs, &features, &table.cells, choice).map(members::half_width);
         let memory = Memory::fit(jobs, &table.sharing);
         let half_widths = (known_width, new_width);
-        Ok(Self { table, features, seen, members, weights, half_widths, memory })
+        Ok(Self { table, features, partners, members, weights, half_widths, memory })
     }
 
     /// The rate of a job beside another; `None` where one is new and nothing can be said of new ones.
     fn estimate(&self, jobs: &[Job], victim: usize, partner: usize) -> Option<Estimate> {
-        let (rate, half_width) = if self.seen[victim] && self.seen[partner] {
-            let said = self.members.rates(jobs, &self.features, victim, partner);
-            (members::mixed(&said, &self.weights), self.half_widths.0)
+        let least = self.partners[victim].min(self.partners[partner]);
+        let rate = if least > 0 {
+            members::mixed(&self.members.rates(jobs, &self.features, victim, partner), &self.weights)
         } else {
-            (self.members.kriging.rate(victim, partner), self.half_widths.1?)
+            self.members.kriging.rate(victim, partner)
         };
+        let half_width = self.half_width(least)?;
         let (low, high) = members::interval(rate, half_width);
         Some(Estimate { rate, low, high })
+    }
+
+    /// Half width of an interval, in logits, if the less known of the two jobs ran with so many others: its square falls
+    /// from that of a new job like `1 / (1 + partners)`, as a variance does, to that of a job that ran with as many as
+    /// most.
+    fn half_width(&self, partners: usize) -> Option<f64> {
+        let (known, new) = self.half_widths;
+        if partners == 0 {
+            return new;
+        }
+        let mut counts: Vec<usize> = self.partners.iter().copied().filter(|&count| count > 0).collect();
+        counts.sort_unstable();
+        let usual = counts.get(counts.len() / 2).copied().unwrap_or(partners);
+        let ignorance = |count: usize| 1.0 / (1.0 + count as f64);
+        let share = (ignorance(partners) - ignorance(usual)).max(0.0);
+        let excess = new.map_or(0.0, |new| (new * new - known * known).max(0.0));
+        Some((known * known + excess * share).sqrt())
     }
 }

@@ -52,13 +52,16 @@ impl Table {
         }
     }
 
-    /// Whether a job occurs in a pair that can share, for each of `n` jobs.
-    pub fn seen(&self, n: usize) -> Vec<bool> {
-        let mut seen = vec![false; n];
-        for cell in &self.cells {
-            (seen[cell.victim], seen[cell.partner]) = (true, true);
+    /// With how many jobs each of `n` jobs ran, itself included.
+    pub fn partners(&self, n: usize) -> Vec<usize> {
+        let mut partners = vec![0; n];
+        for &(a, b, _) in self.sharing.iter().filter(|pair| pair.2) {
+            partners[a] += 1;
+            if a != b {
+                partners[b] += 1;
+            }
         }
-        seen
+        partners
     }
 }
 
