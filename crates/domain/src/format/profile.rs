@@ -1,5 +1,7 @@
 //! `rats.profile/1` as it stands in the file: what was measured of one workload on one GPU type.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,18 @@ pub struct ProfileFile {
     /// Time before the first step, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_s: Option<Figure>,
+    /// Trained parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Figure>,
+    /// Tokens of one sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_tokens: Option<Figure>,
+    /// Samples of one GPU in one pass forward and backward; several passes make a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<Figure>,
+    /// Hardware counters at the default operating point: shares of a peak or rates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// Measurements, one an operating point; may be empty if there is `scaling`.
     #[serde(default)]
     pub points: Vec<MeasuredPointFile>,
@@ -74,6 +88,9 @@ pub struct WorkloadFile {
     /// The part that was measured, if not the whole: `stage 3 of 8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// What else tells it apart: `sharding`, `activation_checkpointing`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// What one step is: `one training step`, `one micro-batch`, `one run of the application`.
     pub step: String,
 }
@@ -110,6 +127,9 @@ pub struct OriginFile {
     /// Of all `power_w`; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_w: Option<ColumnOrigin>,
+    /// Of all counters; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<ColumnOrigin>,
 }
 
 /// How one column came about.
@@ -125,6 +145,9 @@ pub struct ColumnOrigin {
 /// Where figures come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFile {
+    /// Short name: `zeus`, `ulisboa-ptx`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Title of the publication or data set.
     pub title: String,
     /// Who measured.
@@ -190,6 +213,9 @@ pub struct MeasuredPointFile {
     /// Number of measurements behind the means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<i64>,
+    /// Hardware counters at this point: shares of a peak or rates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// What is suspicious about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
@@ -258,6 +284,9 @@ pub struct ScalingFile {
     /// What the step consists of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<StagesFile>,
+    /// What is suspicious about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
 }
 
 /// The parts of a step; they may overlap.
@@ -280,6 +309,35 @@ impl Flag {
 
 impl Document for ProfileFile {
     const FORMAT: &'static str = "rats.profile/1";
+}
+
+impl ProfileFile {
+    /// A profile without figures and measurements.
+    pub fn new(id: String, gpu_type: String, workload: WorkloadFile, source: SourceFile, origin: OriginFile) -> Self {
+        Self {
+            format: Self::FORMAT.to_owned(),
+            id,
+            gpu_type,
+            workload,
+            source,
+            origin,
+            gang: None,
+            batch_per_gpu: None,
+            samples_per_epoch: None,
+            gradient_bytes: None,
+            input_bytes_per_step: None,
+            overlap: None,
+            blocked_w: None,
+            memory_mib: None,
+            startup_s: None,
+            parameters: None,
+            sequence_tokens: None,
+            micro_batch: None,
+            counters: BTreeMap::new(),
+            points: Vec::new(),
+            scaling: Vec::new(),
+        }
+    }
 }
 
 impl MeasuredPointFile {

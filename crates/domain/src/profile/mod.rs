@@ -2,6 +2,8 @@
 
 mod validate;
 
+use std::collections::BTreeMap;
+
 use crate::format::{
     Figure, GangFile, MeasuredPointFile, OriginFile, PointFile, ProfileFile, ScalingFile, SourceFile, WorkloadFile,
     read,
@@ -40,6 +42,14 @@ pub struct Profile {
     pub memory_mib: Option<Figure>,
     /// Time before the first step, s, >= 0.
     pub startup_s: Option<Figure>,
+    /// Trained parameters, >= 1.
+    pub parameters: Option<Figure>,
+    /// Tokens of one sample, >= 1.
+    pub sequence_tokens: Option<Figure>,
+    /// Samples per GPU in one pass, > 0.
+    pub micro_batch: Option<Figure>,
+    /// Hardware counters at the default operating point, by name, >= 0.
+    pub counters: BTreeMap<String, f64>,
     /// Measurements, in file order, each at another operating point. `step_s` and `power_w` are > 0 where present.
     pub points: Vec<MeasuredPointFile>,
     /// Measurements on several GPUs, in file order.
@@ -99,6 +109,10 @@ impl Profile {
             blocked_w: file.blocked_w,
             memory_mib: file.memory_mib,
             startup_s: file.startup_s,
+            parameters: file.parameters,
+            sequence_tokens: file.sequence_tokens,
+            micro_batch: file.micro_batch,
+            counters: file.counters,
             points: file.points,
             scaling: file.scaling,
         })

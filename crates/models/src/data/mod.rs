@@ -7,8 +7,11 @@ mod column;
 mod counters;
 mod csv_file;
 mod dictionary;
+mod from_profiles;
+mod library;
 mod parquet_file;
 mod rows;
+mod summary;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -23,7 +26,9 @@ use rats_system::files;
 pub use self::column::{Cell, Column, Type};
 pub use self::counters::{COUNTERS, Counter};
 pub use self::dictionary::dictionary;
+pub use self::from_profiles::from_profiles;
 pub use self::rows::{Dataset, Gang, Pair, Point, Provenance, Side};
+pub use self::summary::{Group, Table, summary};
 use self::tables::Row;
 
 impl Dataset {

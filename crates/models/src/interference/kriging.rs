@@ -30,7 +30,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cholesky::Cholesky;
+use crate::dvfs::cholesky::Cholesky;
 use crate::statistics::mean;
 
 use super::jobs::Job;

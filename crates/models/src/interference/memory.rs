@@ -22,7 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cholesky::Cholesky;
+use crate::dvfs::cholesky::Cholesky;
 
 use super::jobs::Job;
 use super::kriging::likeness;

@@ -30,7 +30,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cholesky::Cholesky;
+use crate::dvfs::cholesky::Cholesky;
 use crate::split::Random;
 
 use super::table::Cell;
