@@ -39,7 +39,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -214,6 +214,21 @@ codes! {
     M24 Model "A new kernel is unlike all known ones." "Sweep it instead, or check units: times and powers of one card, counters as shares from 0 to 1."
     M25 Model "A counter that the known kernels have is missing." "Measure it at the first point, or learn from points without counters."
     M26 Model "Points of several types of GPU are mixed." "Learn from one type of GPU at a time."
+    M40 Model "Too few pairs of jobs were measured on a GPU to fit a model of interference." "Measure more pairs; the message says how many are needed."
+    M41 Model "The model of interference knows no GPU of this name." "Use one of those named, or fit the model to pairs measured on this GPU."
+    M42 Model "The model of interference knows no job of this name on this GPU." "Use one of the names in its data, or give the job's rate alone when the model is fitted."
+    M43 Model "A rate of a pair is not a number above 0, or a job's rate alone is missing." "Measure again; a pair that cannot share has both rates 0, and every job needs its rate alone."
+    M44 Model "Two rows of one pair disagree." "Decide which is right; (a, b) and (b, a) are the same pair and must hold the same two rates."
+    M45 Model "A job runs far faster beside another than alone." "Check the units of the two rates and that they belong to the same job."
+    M46 Model "Two rows give one job different rates alone on one GPU, or another model or batch size." "Decide which is right."
+    M47 Model "A file of a fitted model is damaged or does not fit together." "Fit the model again."
+    M48 Model "Measurements of concurrent transfers do not determine a contention line." "Measure at least two different numbers of concurrent transfers, each with a time above 0."
+    M49 Model "A contention line explains its measurements badly." "Check that all were taken on one link with transfers that began together; measure again."
+    M50 Model "Too few gang sizes were measured to fit how a workload scales." "Measure at least two sizes, one of them with the smallest gang."
+    M51 Model "A measured gang has a time, size or placement that cannot be used." "Times are above 0 s, sizes at least 1, and nodes between 1 and the number of GPUs."
+    M52 Model "The model of scaling knows no workload of this name." "Use one of those named, or fit it to gangs of this workload."
+    M53 Model "The model of scaling cannot answer for this gang." "Ask for a size and placement within what was measured; the message says what that is."
+    M54 Model "Measured gangs of one workload contradict each other." "Remove or repeat the rows named."
     B01 Scenario "The scenario is not TOML." "Look at the line and column named."
     B02 Scenario "A value that is needed is missing." "Add one of the values named."
     B03 Scenario "Two values say the same thing." "Keep one of them."
