@@ -180,7 +180,7 @@ codes! {
     S10 Suspicion "A clock is not on the list of clocks of the GPU type." "Compare it with `instances/gpus`; drivers move requested clocks to the nearest one listed."
     S11 Suspicion "Two different measurements have one name." "Both were kept under numbered names and flagged; find out which is which."
     S12 Suspicion "A counter that is a share of a peak is above 1." "The peak was taken too low; use it in proportion only."
-    S13 Suspicion "A file repeats measurements of another file." "They were read once; where the two disagree the message says which was kept."
+    S13 Suspicion "A file or series repeats measurements of another." "Count them once; where the two disagree the message says which was kept."
     B01 Scenario "The scenario is not TOML." "Look at the line and column named."
     B02 Scenario "A value that is needed is missing." "Add one of the values named."
     B03 Scenario "Two values say the same thing." "Keep one of them."
