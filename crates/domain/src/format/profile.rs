@@ -262,6 +262,7 @@ flags! {
     ClockUnlisted "clock_unlisted" "The clock is not on the list of clocks of this GPU type."
     NameTwice "name_twice" "Two different measurements have this name in the source; which is which is unknown."
     CounterAboveOne "counter_above_one" "A counter that is a share of a peak is above 1."
+    Repeated "repeated" "Another series of the source states the very same measurement: count it once."
     Disagrees "disagrees" "Two statements of the source that should agree do not; the first was kept."
 }
 
