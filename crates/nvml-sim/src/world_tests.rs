@@ -201,7 +201,9 @@ fn processes_on_one_gpu_take_turns() {
     lock(&world, &mut state, 0, 1000);
     let jobs = [start(&mut state, 1, PLAIN), start(&mut state, 1, PLAIN)];
     assert_near(drawn(&world, &mut state, 0, 10), 2000.0);
-    jobs.iter().for_each(|&job| assert_near(state.jobs[job].progress, 5.0));
+    for job in jobs {
+        assert_near(state.jobs[job].progress, 5.0);
+    }
 }
 
 #[test]

@@ -1,0 +1,5 @@
+//! The library and the stand-in training process from outside.
+
+mod abi;
+mod common;
+mod processes;
