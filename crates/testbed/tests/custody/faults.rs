@@ -111,7 +111,7 @@ fn a_hung_gpu_does_not_keep_the_others_waiting() {
     for gpu in 0..3 {
         holder.tell(&format!("set {gpu} 900 - 300"));
     }
-    machine.inject(r#"[{"kind": "hang", "gpu": 2, "seconds": 8}]"#);
+    machine.inject(r#"[{"kind": "hang", "gpu": 2, "seconds": 4}]"#);
     assert!(holder.tell("set 2 600 - -").starts_with("[N08]"));
     assert!(holder.tell("set 1 600 - 310").starts_with("set 600"), "another GPU still answers");
     holder.kill();
