@@ -43,9 +43,8 @@ impl Voltage {
             return None;
         }
         let samples = workloads.iter().flatten();
-        let (low, high) = samples.fold((f64::INFINITY, 0.0_f64), |(low, high), sample| {
-            (low.min(sample.at.core), high.max(sample.at.core))
-        });
+        let (low, high) = samples
+            .fold((f64::INFINITY, 0.0_f64), |(low, high), sample| (low.min(sample.at.core), high.max(sample.at.core)));
         let mut best: Option<(f64, Self)> = None;
         for knee in 0..STEPS.0 {
             for slope in 0..STEPS.1 {

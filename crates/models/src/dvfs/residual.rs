@@ -163,13 +163,7 @@ mod tests {
         // variance 1 - 1/2 + 1.
         let at = places(&[100.0, 200.0]);
         let scope = Scope::of(Axis::Clock, at.iter().copied()).unwrap();
-        let parts = Parts {
-            length: 0.05,
-            noise: 1.0,
-            places: vec![at[0]],
-            residuals: vec![0.4],
-            inflation: vec![1.0],
-        };
+        let parts = Parts { length: 0.05, noise: 1.0, places: vec![at[0]], residuals: vec![0.4], inflation: vec![1.0] };
         let correction = Correction::given(&scope, parts).unwrap();
         let (mean, deviation) = correction.at(&scope, at[0]);
         assert!((mean - 0.2).abs() < 1e-12 && (deviation - 1.5_f64.sqrt()).abs() < 1e-12);

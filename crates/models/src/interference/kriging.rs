@@ -216,9 +216,8 @@ mod tests {
         // The logit is the victim's feature; job 11 ran in no pair.
         let features: Vec<[f64; 2]> = (0..12).map(|i| [(i % 4) as f64 - 1.5, 0.0]).collect();
         let truth = |i: usize| rate_of(0.5 * features[i][0]);
-        let cells: Vec<Cell> = (0..121)
-            .map(|at| Cell { victim: at / 11, partner: at % 11, rate: truth(at / 11) })
-            .collect();
+        let cells: Vec<Cell> =
+            (0..121).map(|at| Cell { victim: at / 11, partner: at % 11, rate: truth(at / 11) }).collect();
         let model = Kriging::fit(&jobs(), &features, &cells, None).unwrap();
         assert!((model.rate(11, 0) - truth(11)).abs() < 0.06, "{} {}", model.rate(11, 0), truth(11));
     }

@@ -82,7 +82,12 @@ impl Memory {
 }
 
 /// Newton's step for the weighted posterior at x = (m, c).
-fn newton(x: &[f64], sharing: &[(usize, usize, bool)], precision: &[Vec<f64>], weight: impl Fn(bool) -> f64) -> Vec<f64> {
+fn newton(
+    x: &[f64],
+    sharing: &[(usize, usize, bool)],
+    precision: &[Vec<f64>],
+    weight: impl Fn(bool) -> f64,
+) -> Vec<f64> {
     let n = x.len() - 1;
     let mut hessian = vec![vec![0.0; n + 1]; n + 1];
     let mut gradient = vec![0.0; n + 1];

@@ -205,7 +205,8 @@ mod tests {
     fn a_rate_cut_off_at_1_says_at_least() {
         // Job 2 was measured too slow alone: true headroom 1.5, shared rates 1.5/(1 + q) cut off at 1.
         let q = [0.1, 0.3, 0.4, 1.0, 2.0, 3.0];
-        let rate = |i: usize, j: usize| (if i == 2 { 1.5 } else { 1.0 } / (1.0 + q[j])).min(1.0);
+        let headroom = |i: usize| if i == 2 { 1.5_f64 } else { 1.0 };
+        let rate = |i: usize, j: usize| (headroom(i) / (1.0 + q[j])).min(1.0);
         let model = Waiting::fit(6, &all(6, rate));
         for cell in all(6, rate) {
             let found = model.rate(cell.victim, cell.partner);

@@ -2,6 +2,7 @@
 //! not.
 
 mod gavel;
+mod scaling;
 
 /// The folder of a data set, or `None` after saying that the test is passed over.
 fn data(set: &str) -> Option<std::path::PathBuf> {

@@ -74,9 +74,7 @@ pub fn named(id: &str) -> Option<&'static dyn Form> {
 pub fn candidates(quantity: Quantity, axis: Axis) -> Vec<&'static dyn Form> {
     let ids: &[&str] = match (quantity, axis) {
         (Quantity::Time, Axis::Clock) => &["time-linear", "time-roofline", "time-smooth-roofline"],
-        (Quantity::Power, Axis::Clock) => {
-            &["power-knee", "power-knee-saturated", "power-law", "power-law-saturated"]
-        }
+        (Quantity::Power, Axis::Clock) => &["power-knee", "power-knee-saturated", "power-law", "power-law-saturated"],
         (Quantity::Time, Axis::Limit) => &["time-limited"],
         (Quantity::Power, Axis::Limit) => &["power-limited"],
         _ => &[],

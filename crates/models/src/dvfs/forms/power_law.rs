@@ -20,11 +20,7 @@ impl Form for PowerLaw {
     }
 
     fn formula(&self) -> &'static str {
-        if self.saturates {
-            "P = p0 + g fm + (c + d fm) min(fc, top)^e"
-        } else {
-            "P = p0 + g fm + (c + d fm) fc^e"
-        }
+        if self.saturates { "P = p0 + g fm + (c + d fm) min(fc, top)^e" } else { "P = p0 + g fm + (c + d fm) fc^e" }
     }
 
     fn coefficients(&self, scope: &Scope) -> &'static [&'static str] {
