@@ -58,9 +58,8 @@ fn start(workloads: &Workloads, hops: Hops, overlap: f64) -> Option<Shared> {
     let times: Vec<f64> = workloads.values().flatten().map(|row| row.1).collect();
     let latency = 1e-3 * median(&times)?;
     let alone = workloads.values().flatten().any(|row| row.0.gpus == 1);
-    let numbers =
-        Shared { hops, slower_across: 2.0, latency_near_s: latency, latency_far_s: latency, overlap, usual_share: 0.2 };
-    Some(numbers)
+    let usual_share = if alone { 0.2 } else { 0.0 };
+    Some(Shared { hops, slower_across: 2.0, latency_near_s: latency, latency_far_s: latency, overlap, usual_share })
 }
 
 fn search(workloads: &Workloads, start: Shared) -> (f64, Shared) {
