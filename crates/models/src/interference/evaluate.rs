@@ -164,7 +164,9 @@ fn chosen(order: &[(usize, usize)], partners: usize, new: impl Fn(usize) -> bool
     for &(a, b) in order {
         let fresh: Vec<usize> = [a, b].into_iter().filter(|&at| new(at)).collect();
         if fresh.iter().all(|at| counts.get(at).copied().unwrap_or(0) < partners) {
-            fresh.into_iter().for_each(|at| *counts.entry(at).or_default() += 1);
+            for at in fresh {
+                *counts.entry(at).or_default() += 1;
+            }
             chosen.push((a, b));
         }
     }
