@@ -23,7 +23,7 @@ pub enum Family {
     Data,
     /// Measured data that can be used but not trusted.
     Suspicion,
-    /// A model that cannot be fitted or asked.
+    /// Measurements that no model can be fitted to, or a model that cannot be trusted or asked.
     Model,
     /// A scenario of which no instance can be built.
     Scenario,
@@ -61,7 +61,7 @@ impl Family {
             Self::Rule => "Rules of a plan (violations; exit code 1)",
             Self::Data => "Measured data and profiles (exit code 2; left out with `rats import --lenient`)",
             Self::Suspicion => "Suspicious measurements (exit code unchanged)",
-            Self::Model => "Models (exit code 2)",
+            Self::Model => "Fitted models (exit code 2)",
             Self::Scenario => "Scenarios (exit code 2)",
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
@@ -185,6 +185,18 @@ codes! {
     S11 Suspicion "Two different measurements have one name." "Both were kept under numbered names and flagged; find out which is which."
     S12 Suspicion "A counter that is a share of a peak is above 1." "The peak was taken too low; use it in proportion only."
     S13 Suspicion "A file repeats measurements of another file." "They were read once; where the two disagree the message says which was kept."
+    M01 Model "There are too few operating points to fit a model to." "Measure at least 5 points at 4 different clocks or limits."
+    M02 Model "All measurements are at one clock, or within 5 % of it." "Measure over a wider range of clocks or limits."
+    M03 Model "A time or power is zero, negative or no finite number." "Measure it again or remove the row."
+    M04 Model "A clock or limit is not one that the card can be set to." "Compare it with the list of the GPU in `instances/gpus`; give the clock that was reached."
+    M05 Model "Measurements of one operating point disagree." "Measure it again, or remove the wrong one."
+    M06 Model "A value is out of reach of the card, or far off the other rows, as if in another unit." "Give times in s and powers in W: divide or multiply the rows named by 1000."
+    M07 Model "Two columns that should differ are identical." "One was copied from the other; measure each by itself."
+    M08 Model "The fit predicts held-out measurements too badly to be trusted." "Measure longer or at more points; look for rows that belong to another workload."
+    M09 Model "The measurements do not determine a model." "Measure at more and other clocks or limits."
+    M10 Model "A prediction is asked for where nothing was measured." "Stay within the range of the model, or measure there and fit again."
+    M11 Model "A model file holds a number or name that no fit would write." "Fit the model again."
+    M12 Model "The rows do not say along which axis they were measured." "Give the SM clock of every row, or the power limit of every row, and keep the other one fixed."
     M40 Model "Too few pairs of jobs were measured on a GPU to fit a model of interference." "Measure more pairs; the message says how many are needed."
     M41 Model "The model of interference knows no GPU of this name." "Use one of those named, or fit the model to pairs measured on this GPU."
     M42 Model "The model of interference knows no job of this name on this GPU." "Use one of the names in its data, or give the job's rate alone when the model is fitted."

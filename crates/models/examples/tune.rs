@@ -1,3 +1,4 @@
+use rats_models::dvfs::card::Voltage;
 use rats_models::dvfs::curve::*;
 use rats_models::dvfs::scope::*;
 use rats_models::score::*;
@@ -27,9 +28,11 @@ fn main() {
                 let mut ins = vec![];
                 let mut outs = vec![];
                 let mut qs = vec![];
-                let mut picks: BTreeMap<&str, usize> = BTreeMap::new();
+                let mut picks: BTreeMap<String, usize> = BTreeMap::new();
                 for phase in 0..4u64 {
                     let mut held: Vec<Vec<Held>> = vec![];
+                    let mut cs: Vec<u8> = vec![];
+                    let mut rest = vec![];
                     for ((g, _w), rows) in
                         groups.iter().filter(|x| x.0.0 == gpu).take(args.get(2).map_or(1000, |x| x.parse().unwrap()))
                     {
@@ -62,22 +65,35 @@ fn main() {
                                 })
                             }
                         };
-                        let f: Vec<Sample> = sp.fitted.iter().map(|&i| s[i]).collect();
-                        let c = Curve::fit(q, Axis::Clock, &f, &[]).unwrap();
-                        *picks.entry(c.fitted.form.id()).or_default() += 1;
-                        qs.push(c.quantile);
+                        rest.push((s, sp));
+                    }
+                    let _ = &mut cs;
+                    let fits: Vec<Vec<Sample>> =
+                        rest.iter().map(|(s, sp)| sp.fitted.iter().map(|&i| s[i]).collect()).collect();
+                    let card = if q == Quantity::Power && std::env::var("NOCARD").is_err() {
+                        Voltage::fit(&fits)
+                    } else {
+                        None
+                    };
+                    if phase == 0 {
+                        println!("{card:?} {:.1}s", t.elapsed().as_secs_f64());
+                    }
+                    for (f, (s, sp)) in fits.iter().zip(&rest) {
+                        let c = Curve::fit(q, Axis::Clock, f, card.as_ref()).unwrap();
+                        *picks.entry(c.validated[0].0.clone()).or_default() += 1;
+                        let lim =
+                            |i: usize| c.predict(s[i].at).unwrap_or_else(|| panic!("{:?} {:?}", s[i].at, c.scope));
+                        qs.push(c.inner);
                         for &i in &sp.held {
-                            let (v, d) = c.value(s[i].at);
-                            let pp = c.predict(s[i].at);
+                            let pp = lim(i);
                             let z = f64::from(s[i].value >= pp.low && s[i].value <= pp.high);
-                            let _ = (v, d);
-                            if c.inside(s[i].at) { ins.push(z) } else { outs.push(z) }
+                            if !pp.extrapolated { ins.push(z) } else { outs.push(z) }
                         }
                         held.push(
                             sp.held
                                 .iter()
                                 .map(|&i| {
-                                    let p = c.predict(s[i].at);
+                                    let p = lim(i);
                                     Held { measured: s[i].value, predicted: p.value, interval: Some((p.low, p.high)) }
                                 })
                                 .collect(),

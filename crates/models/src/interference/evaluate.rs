@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::problem::Problems;
 
-use crate::data::Pair;
+use crate::data::{Dataset, Pair};
 use crate::score::{Held, Quantity, Score, Subject};
 use crate::split::{Random, folds, hold_out};
 
@@ -49,6 +49,16 @@ pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
         scores.push(task.floor(pairs));
     }
     Ok(scores)
+}
+
+/// The series of pairs that is judged: of Gavel's others many rates are capped.
+const SERIES: &str = "oracle-motivation";
+
+/// [`scores`] of a data set's pairs on one GPU; none where they do not go together, as fitting a model to them would tell.
+pub fn task(data: &Dataset, seeds: &[u64]) -> Vec<Score> {
+    let wanted = |pair: &&Pair| pair.series == SERIES && pair.gpus == 1;
+    let pairs: Vec<Pair> = data.pairs.iter().filter(wanted).cloned().collect();
+    scores(&pairs, seeds).unwrap_or_default()
 }
 
 struct Task<'a> {
