@@ -39,7 +39,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 0] = [
+    pub const ALL: [Self; 14] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
