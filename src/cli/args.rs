@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bench::BenchArgs;
+use super::dataset::DatasetArgs;
 use super::edl::EdlArgs;
 use super::frontier::FrontierArgs;
+use super::import::ImportArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::generate::Family;
-use crate::import::Source;
 
 /// Longest time limit, about 30 years.
 const MOST_SECONDS: f64 = 1e9;
@@ -130,6 +131,8 @@ Examples:
 `docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,
 unless --lenient leaves it out and says so.")]
     Import(ImportArgs),
+    /// One tidy data set of all measurements: make it, or say what is in it.
+    Dataset(DatasetArgs),
     /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
     #[command(after_help = "\
 Examples:
@@ -356,45 +359,6 @@ pub struct RecordArgs {
     pub time_limit: Option<Duration>,
 }
 
-/// Of `rats import`.
-#[derive(Debug, Args)]
-pub struct ImportArgs {
-    /// Whose layout the files have.
-    #[arg(value_enum)]
-    pub source: SourceOf,
-    /// Files, or folders that are searched for files of the source.
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
-    /// The folder to write to, one file a profile.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: PathBuf,
-    /// Leave damaged rows out, list them, and write the rest.
-    #[arg(long)]
-    pub lenient: bool,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Whose measurements `rats import` reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SourceOf {
-    /// Zeus (NSDI 2023): training under power limits on V100, P100, A40, RTX 6000.
-    Zeus,
-    /// Perseus (SOSP 2024): pipeline stages and training at locked clocks on A100 and A40.
-    Perseus,
-    /// Texas Tech University: applications on a V100 at 117 clocks.
-    Ttu,
-    /// Gavel (OSDI 2020): throughput on K80, P100, V100 by gang and by neighbor.
-    Gavel,
-    /// Muri (SIGCOMM 2022): stage times on 1 to 32 V100.
-    Muri,
-    /// A plain table of your own.
-    Csv,
-    /// Clocks and power limits out of `nvidia-smi` dumps, as files of format `rats.gpu/1`.
-    Clocks,
-}
-
 /// Of `rats schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -436,21 +400,6 @@ pub struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub shell: Shell,
-}
-
-impl SourceOf {
-    /// Whose profiles they are; none for clocks, which are no profiles.
-    pub fn of_profiles(self) -> Option<Source> {
-        match self {
-            Self::Zeus => Some(Source::Zeus),
-            Self::Perseus => Some(Source::Perseus),
-            Self::Ttu => Some(Source::Ttu),
-            Self::Gavel => Some(Source::Gavel),
-            Self::Muri => Some(Source::Muri),
-            Self::Csv => Some(Source::Csv),
-            Self::Clocks => None,
-        }
-    }
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {

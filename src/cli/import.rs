@@ -4,15 +4,81 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use clap::{Args, ValueEnum};
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
 use serde::Serialize;
 
 use super::Answer;
-use super::args::ImportArgs;
 use crate::document::{Suspicion, json};
 use crate::import::{Findings, Imported, Source, import, write};
 use crate::report::{Align, count, printable, table};
+
+/// Of `rats import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Whose layout the files have.
+    #[arg(value_enum)]
+    pub source: SourceOf,
+    /// Files, or folders that are searched for files of the source.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The folder to write to, one file a profile.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Leave damaged rows out, list them, and write the rest.
+    #[arg(long)]
+    pub lenient: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whose measurements `rats import` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceOf {
+    /// Zeus (NSDI 2023): training under power limits on V100, P100, A40, RTX 6000.
+    Zeus,
+    /// Perseus (SOSP 2024): pipeline stages and training at locked clocks on A100 and A40.
+    Perseus,
+    /// Texas Tech University: applications on a V100 at 117 clocks.
+    Ttu,
+    /// Gavel (OSDI 2020): throughput on K80, P100, V100 by gang and by neighbor.
+    Gavel,
+    /// Muri (SIGCOMM 2022): stage times on 1 to 32 V100.
+    Muri,
+    /// University of Lisbon, gpuPTXModel: kernels on a GTX Titan X by SM and memory clock, time and power.
+    UlisboaPtx,
+    /// University of Lisbon, gpupowermodel: kernels on four boards by SM and memory clock, power and utilizations.
+    UlisboaPower,
+    /// Kernel Tuner: caches of kernels at locked clocks, time and power.
+    KernelTuner,
+    /// MPT training benchmarks: language models on 8 to 512 A100 and H100.
+    Mpt,
+    /// A plain table of your own.
+    Csv,
+    /// Clocks and power limits out of `nvidia-smi` dumps, as files of format `rats.gpu/1`.
+    Clocks,
+}
+
+impl SourceOf {
+    /// Whose profiles they are; none for clocks, which are no profiles.
+    pub fn of_profiles(self) -> Option<Source> {
+        match self {
+            Self::Zeus => Some(Source::Zeus),
+            Self::Perseus => Some(Source::Perseus),
+            Self::Ttu => Some(Source::Ttu),
+            Self::Gavel => Some(Source::Gavel),
+            Self::Muri => Some(Source::Muri),
+            Self::UlisboaPtx => Some(Source::UlisboaPtx),
+            Self::UlisboaPower => Some(Source::UlisboaPower),
+            Self::KernelTuner => Some(Source::KernelTuner),
+            Self::Mpt => Some(Source::Mpt),
+            Self::Csv => Some(Source::Csv),
+            Self::Clocks => None,
+        }
+    }
+}
 
 #[derive(Serialize)]
 struct Document {

@@ -11,6 +11,7 @@ mod check;
 mod clocks;
 mod compare;
 mod conflict;
+mod dataset;
 mod edl;
 mod explain;
 mod export;
@@ -97,6 +98,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Bench(args) => bench::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Dataset(args) => dataset::run(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile,
-    WorkloadFile,
+    ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile, WorkloadFile,
 };
 
 use super::Imported;
@@ -177,6 +176,7 @@ fn read(cells: &mut Cells<'_, '_>) -> Option<Row> {
         optimizer,
         precision,
         part,
+        settings: BTreeMap::new(),
         step: step.unwrap_or_else(|| "one training step".to_owned()),
     };
     let row = Row { workload, gpu_type: gpu_type?, figures, measured: measured? };
@@ -207,9 +207,11 @@ fn measured(cells: &mut Cells<'_, '_>) -> Option<Measured> {
             step_s_spread: spreads[0],
             power_w_spread: spreads[1],
             samples,
-            flags: Vec::new(),
+            ..MeasuredPointFile::default()
         }),
-        Some(gpus) => Measured::Gang(ScalingFile { gpus, nodes, consolidated, step_s, power_w, stages: None }),
+        Some(gpus) => {
+            Measured::Gang(ScalingFile { gpus, nodes, consolidated, step_s, power_w, stages: None, flags: Vec::new() })
+        }
     })
 }
 
@@ -293,13 +295,6 @@ fn profile(
     let has_power = group.points.iter().any(|(_, point)| point.power_w.is_some());
     let column = |column| ColumnOrigin { kind: kind(column), note: None };
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: slug(&parts),
-        gpu_type,
-        workload,
-        source: source(input, preamble),
-        origin: OriginFile { step_s: column("step_s"), power_w: has_power.then(|| column("power_w")) },
-        gang: None,
         batch_per_gpu,
         samples_per_epoch,
         gradient_bytes,
@@ -310,12 +305,20 @@ fn profile(
         startup_s,
         points: group.points.into_iter().map(|(_, point)| point).collect(),
         scaling: group.scaling.into_iter().map(|(_, gang)| gang).collect(),
+        ..ProfileFile::new(
+            slug(&parts),
+            gpu_type,
+            workload,
+            source(input, preamble),
+            OriginFile { step_s: column("step_s"), power_w: has_power.then(|| column("power_w")), counters: None },
+        )
     }
 }
 
 fn source(input: &Input, preamble: &Preamble) -> SourceFile {
     let text = |key: &str| preamble.get(key).filter(|value| !value.is_empty()).cloned();
     SourceFile {
+        id: text("id"),
         title: text("title").unwrap_or_else(|| input.file_name().to_owned()),
         authors: text("authors"),
         repository: text("repository"),

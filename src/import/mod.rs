@@ -9,6 +9,8 @@ mod findings;
 mod gavel;
 mod gpus;
 mod input;
+mod kernel_tuner;
+mod mpt;
 mod muri;
 mod names;
 mod perseus;
@@ -18,6 +20,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod ttu;
+mod ulisboa;
 mod zeus;
 
 use std::collections::BTreeMap;
@@ -46,6 +49,14 @@ pub enum Source {
     Gavel,
     /// Muri: stage times of training on 1 to 32 V100.
     Muri,
+    /// University of Lisbon, gpuPTXModel: time and power of kernels by SM and memory clock.
+    UlisboaPtx,
+    /// University of Lisbon, gpupowermodel: power and utilizations of kernels by SM and memory clock.
+    UlisboaPower,
+    /// Kernel Tuner: cache files of kernels at locked clocks.
+    KernelTuner,
+    /// MPT training benchmarks: language models on 8 to 512 GPUs.
+    Mpt,
     /// The plain table of `docs/formats.md`.
     Csv,
 }
@@ -63,7 +74,18 @@ pub struct Imported {
 
 impl Source {
     /// All sources.
-    pub const ALL: [Self; 6] = [Self::Zeus, Self::Perseus, Self::Ttu, Self::Gavel, Self::Muri, Self::Csv];
+    pub const ALL: [Self; 10] = [
+        Self::Zeus,
+        Self::Perseus,
+        Self::Ttu,
+        Self::Gavel,
+        Self::Muri,
+        Self::UlisboaPtx,
+        Self::UlisboaPower,
+        Self::KernelTuner,
+        Self::Mpt,
+        Self::Csv,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -73,7 +95,27 @@ impl Source {
             Self::Ttu => "ttu",
             Self::Gavel => "gavel",
             Self::Muri => "muri",
+            Self::UlisboaPtx => "ulisboa-ptx",
+            Self::UlisboaPower => "ulisboa-power",
+            Self::KernelTuner => "kernel-tuner",
+            Self::Mpt => "mpt",
             Self::Csv => "csv",
+        }
+    }
+
+    /// Where a folder with all public data sets under their usual names has this one; `csv` is nowhere.
+    pub fn folders(self) -> &'static [&'static str] {
+        match self {
+            Self::Zeus => &["zeus-nsdi23"],
+            Self::Perseus => &["perseus-sosp24"],
+            Self::Ttu => &["gv100-dvfs-ttu"],
+            Self::Gavel => &["gavel"],
+            Self::Muri => &["muri-sigcomm22"],
+            Self::UlisboaPtx => &["ulisboa-gpuptxmodel", "ulisboa-gpupowermodel/GTXTitanX/real_gtxtitanx.csv"],
+            Self::UlisboaPower => &["ulisboa-gpupowermodel"],
+            Self::KernelTuner => &["kernel-tuner-a100"],
+            Self::Mpt => &["mpt-training-benchmarks"],
+            Self::Csv => &[],
         }
     }
 }
@@ -95,6 +137,10 @@ pub fn import_files(source: Source, inputs: &[Input]) -> Imported {
         Source::Ttu => ttu::import(inputs, &mut imported),
         Source::Gavel => gavel::import(inputs, &mut imported),
         Source::Muri => muri::import(inputs, &mut imported),
+        Source::UlisboaPtx => ulisboa::import_ptx(inputs, &mut imported),
+        Source::UlisboaPower => ulisboa::import_power(inputs, &mut imported),
+        Source::KernelTuner => kernel_tuner::import(inputs, &mut imported),
+        Source::Mpt => mpt::import(inputs, &mut imported),
         Source::Csv => csv::import(inputs, &mut imported),
     }
     strangers(source, inputs, &mut imported.findings);

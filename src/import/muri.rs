@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile,
-    StagesFile, WorkloadFile,
+    ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile, StagesFile,
+    WorkloadFile,
 };
 
 use super::Imported;
@@ -145,33 +145,24 @@ fn profile((model, batch): &Key, gangs: &BTreeMap<i64, Gang>, findings: &mut Fin
                     compute_s: seconds(compute),
                     network_s: seconds(network),
                 }),
+                flags: Vec::new(),
             }
         })
         .collect();
     let alone = scaling.iter().find(|entry| entry.gpus == 1);
     let points = alone.map(|entry| MeasuredPointFile { step_s: Some(entry.step_s), ..MeasuredPointFile::default() });
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id,
-        gpu_type: "v100".to_owned(),
-        workload: WorkloadFile {
-            model: model.clone(),
-            step: "one training step".to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source(),
-        origin: OriginFile { step_s: ColumnOrigin::new(Kind::Measured, "iteration_time"), power_w: None },
-        gang: None,
         batch_per_gpu: Some(Figure::measured(*batch as f64, "batch_size")),
-        samples_per_epoch: None,
         gradient_bytes: gradient_bytes(model),
-        input_bytes_per_step: None,
-        overlap: None,
-        blocked_w: None,
-        memory_mib: None,
-        startup_s: None,
         points: points.into_iter().collect(),
         scaling,
+        ..ProfileFile::new(
+            id,
+            "v100".to_owned(),
+            WorkloadFile { model: model.clone(), step: "one training step".to_owned(), ..WorkloadFile::default() },
+            source(),
+            OriginFile { step_s: ColumnOrigin::new(Kind::Measured, "iteration_time"), power_w: None, counters: None },
+        )
     }
 }
 
@@ -192,6 +183,7 @@ fn source() -> SourceFile {
     let citation = "Y. Zhao, Y. Liu, Y. Peng, Y. Zhu, X. Liu, X. Jin, \"Multi-Resource Interleaving for Deep Learning \
                     Training\", SIGCOMM 2022";
     SourceFile {
+        id: Some("muri".to_owned()),
         title: "Multi-Resource Interleaving for Deep Learning Training".to_owned(),
         authors: Some("Y. Zhao, Y. Liu, Y. Peng, Y. Zhu, X. Liu, X. Jin".to_owned()),
         repository: Some("https://github.com/Rivendile/Muri".to_owned()),

@@ -18,6 +18,11 @@ pub(super) fn significant(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }
 
+/// A counter, rounded to 6 significant digits: more than any counter is good for.
+pub(super) fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
 /// Mean and standard deviation over the mean; the latter from two values on.
 pub(super) fn mean_and_spread(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;

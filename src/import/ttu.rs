@@ -7,22 +7,27 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, SourceFile, WorkloadFile,
+    ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, SourceFile, WorkloadFile,
 };
 
 use super::Imported;
-use super::cells::{COUNT, Cells, SECONDS, WATTS};
+use super::cells::{AMOUNT, COUNT, Cells, SECONDS, WATTS};
 use super::input::Input;
-use super::names::slug;
+use super::names::{rounded, slug};
 use super::table::Table;
 
 const COLUMNS: [&str; 4] = ["application", "sm_app_clock", "power_usage", "run_time"];
+
+/// DCGM activities (shares) and byte rates, under their own names. Those that are 0 in every row were not collected.
+const COUNTERS: [&str; 6] =
+    ["gr_engine_active", "dram_active", "fp64_active", "fp32_active", "pcie_tx_bytes", "pcie_rx_bytes"];
 
 struct Run {
     application: String,
     clock: i64,
     watts: f64,
     seconds: f64,
+    counters: BTreeMap<String, f64>,
 }
 
 pub(super) fn import(inputs: &[Input], imported: &mut Imported) {
@@ -57,46 +62,57 @@ fn read(cells: &mut Cells<'_, '_>) -> Option<Run> {
     let clock = cells.whole("sm_app_clock", COUNT);
     let watts = cells.number("power_usage", WATTS);
     let seconds = cells.number("run_time", SECONDS);
-    Some(Run { application: application?.to_owned(), clock: clock?, watts: watts?, seconds: seconds? })
+    let mut counters = BTreeMap::new();
+    let mut good = true;
+    for column in COUNTERS {
+        if !cells.has(column) {
+            continue;
+        }
+        let range = if column.ends_with("_active") { 0.0..=1.0 } else { AMOUNT };
+        match cells.number(column, range) {
+            Some(value) => drop(counters.insert(column.to_owned(), rounded(value))),
+            None => good = false,
+        }
+    }
+    let (application, clock) = (application?.to_owned(), clock?);
+    good.then_some(Run { application, clock, watts: watts?, seconds: seconds?, counters })
 }
 
 fn profile<'r>(application: &str, file: &str, runs: impl Iterator<Item = &'r Run>) -> ProfileFile {
-    let points = runs.map(|run| MeasuredPointFile {
-        sm_mhz: Some(run.clock),
-        step_s: Some(run.seconds),
-        power_w: Some(run.watts),
-        ..MeasuredPointFile::default()
-    });
+    let points: Vec<_> = runs
+        .map(|run| MeasuredPointFile {
+            sm_mhz: Some(run.clock),
+            step_s: Some(run.seconds),
+            power_w: Some(run.watts),
+            counters: run.counters.clone(),
+            ..MeasuredPointFile::default()
+        })
+        .collect();
+    let counted = points.iter().any(|point| !point.counters.is_empty());
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: slug(&["v100-ttu", application]),
-        gpu_type: "v100".to_owned(),
-        workload: WorkloadFile {
-            model: application.to_owned(),
-            step: "one run of the application".to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source(file),
-        origin: OriginFile {
-            step_s: ColumnOrigin::new(Kind::Measured, "run_time, mean of the runs at a clock"),
-            power_w: Some(ColumnOrigin::new(Kind::Measured, "power_usage, mean of the runs at a clock")),
-        },
-        gang: None,
-        batch_per_gpu: None,
-        samples_per_epoch: None,
-        gradient_bytes: None,
         input_bytes_per_step: Some(Figure::assumed(0.0, "input is small beside the run")),
-        overlap: None,
-        blocked_w: None,
-        memory_mib: None,
-        startup_s: None,
-        points: points.collect(),
-        scaling: Vec::new(),
+        points,
+        ..ProfileFile::new(
+            slug(&["v100-ttu", application]),
+            "v100".to_owned(),
+            WorkloadFile {
+                model: application.to_owned(),
+                step: "one run of the application".to_owned(),
+                ..WorkloadFile::default()
+            },
+            source(file),
+            OriginFile {
+                step_s: ColumnOrigin::new(Kind::Measured, "run_time, mean of the runs at a clock"),
+                power_w: Some(ColumnOrigin::new(Kind::Measured, "power_usage, mean of the runs at a clock")),
+                counters: counted.then(|| ColumnOrigin::new(Kind::Measured, "DCGM, mean of the runs at a clock")),
+            },
+        )
     }
 }
 
 fn source(file: &str) -> SourceFile {
     SourceFile {
+        id: Some("ttu".to_owned()),
         title: "gpupowermodel: mean power and time of GPU applications by SM clock".to_owned(),
         authors: Some(
             "Ghazanfar Ali, Mert Side (Texas Tech University), Sridutt Bhalachandra, Nicholas Wright (LBNL)".to_owned(),

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile,
-    WorkloadFile,
+    ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, ScalingFile, SourceFile, WorkloadFile,
 };
 
 use super::Imported;
@@ -107,6 +106,7 @@ fn profile(key: &Key, rates: &Rates, table: &Table, findings: &mut Findings) -> 
                 step_s,
                 power_w: None,
                 stages: None,
+                flags: Vec::new(),
             });
         } else {
             let message = format!("{job} makes 0 steps per second on {gpus} GPUs ({gpu_type}, {source_name}).");
@@ -118,25 +118,22 @@ fn profile(key: &Key, rates: &Rates, table: &Table, findings: &mut Findings) -> 
     let (model, batch) = model_and_batch(job);
     let has_any = !scaling.is_empty();
     has_any.then(|| ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id,
-        gpu_type: (*gpu_type).to_owned(),
-        workload: WorkloadFile { model, step: "one training step".to_owned(), ..WorkloadFile::default() },
-        source: source(&format!("{source_name}_throughputs.json")),
-        origin: OriginFile { step_s: ColumnOrigin::new(Kind::Derived, "1 / steps per second"), power_w: None },
-        gang: None,
         batch_per_gpu: batch.map(|batch| {
             Figure::assumed(batch, "the batch size in the job's name; whether a GPU's or the gang's is not stated")
         }),
-        samples_per_epoch: None,
-        gradient_bytes: None,
-        input_bytes_per_step: None,
-        overlap: None,
-        blocked_w: None,
-        memory_mib: None,
-        startup_s: None,
         points: points.into_iter().collect(),
         scaling,
+        ..ProfileFile::new(
+            id,
+            (*gpu_type).to_owned(),
+            WorkloadFile { model, step: "one training step".to_owned(), ..WorkloadFile::default() },
+            source(&format!("{source_name}_throughputs.json")),
+            OriginFile {
+                step_s: ColumnOrigin::new(Kind::Derived, "1 / steps per second"),
+                power_w: None,
+                counters: None,
+            },
+        )
     })
 }
 
@@ -153,6 +150,7 @@ fn source(path: &str) -> SourceFile {
     let citation = "D. Narayanan, K. Santhanam, F. Kazhamiaka, A. Phanishayee, M. Zaharia, \"Heterogeneity-Aware Cluster \
                     Scheduling Policies for Deep Learning Workloads\", OSDI 2020";
     SourceFile {
+        id: Some("gavel".to_owned()),
         title: "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads".to_owned(),
         authors: Some("D. Narayanan, K. Santhanam, F. Kazhamiaka, A. Phanishayee, M. Zaharia".to_owned()),
         repository: Some("https://github.com/stanford-futuredata/gavel".to_owned()),

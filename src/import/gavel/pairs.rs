@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rats_domain::codes::Code;
 use rats_domain::format::{Document, PairFile, PairWorkloadFile, PairsFile};
 
-use super::{AMOUNT, COUNT, Cells, GPUS, Imported, Input, Key, Rates, Table, significant, slug, source};
+use super::{
+    AMOUNT, COUNT, Cells, GPUS, Imported, Input, Key, Rates, Table, model_and_batch, significant, slug, source,
+};
 
 const COLUMNS: [&str; 8] =
     ["source", "gpu", "job1", "scale_factor1", "job2", "scale_factor2", "steps_per_s_job1", "steps_per_s_job2"];
@@ -81,6 +83,8 @@ fn file(source_name: &str, gpu_type: &'static str, pairs: &Found, alone: &BTreeM
     }
     let workload = |(name, gpus, consolidated): &Workload| PairWorkloadFile {
         name: name.clone(),
+        model: Some(model_and_batch(name).0),
+        batch: model_and_batch(name).1,
         gpus: *gpus,
         consolidated: Some(*consolidated),
         alone: alone

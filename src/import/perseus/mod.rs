@@ -71,6 +71,7 @@ fn source(path: &str, hardware: &str) -> SourceFile {
     let citation = "J.-W. Chung, Y. Gu, I. Jang, L. Meng, N. Bansal, M. Chowdhury, \"Reducing Energy Bloat in Large Model \
                     Training\", SOSP 2024";
     SourceFile {
+        id: Some("perseus".to_owned()),
         title: "Reducing Energy Bloat in Large Model Training".to_owned(),
         authors: Some("J.-W. Chung, Y. Gu, I. Jang, L. Meng, N. Bansal, M. Chowdhury".to_owned()),
         repository: Some("https://github.com/ml-energy/zeus".to_owned()),

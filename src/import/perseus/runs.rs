@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, GangFile, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile,
+    ColumnOrigin, Figure, GangFile, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile,
 };
 
 use super::{GPUS, source};
@@ -190,29 +190,27 @@ fn profile(job: &Job, points: &BTreeMap<(Knob, i64), Repeats>) -> ProfileFile {
     let batch_note =
         format!("dp {dp} x {} micro-batches of {} in an iteration / {gpus} GPUs", job.microbatches, job.microbatch);
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: slug(&[gpu_type, "perseus", &job.model, &format!("dp{dp}-pp{pp}-tp{tp}")]),
-        gpu_type: gpu_type.to_owned(),
-        workload: WorkloadFile {
-            model: job.model.clone(),
-            step: "one training iteration of the gang, communication included".to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source("sosp24_data: all *.prof.json and *.sched.json, in one table", hardware),
-        origin: OriginFile {
-            step_s: ColumnOrigin::new(Kind::Measured, "mean iteration time without the first, slowest rank"),
-            power_w: Some(ColumnOrigin::new(Kind::Derived, "energy of all ranks / iteration time / number of GPUs")),
-        },
         gang: Some(job.shape),
         batch_per_gpu: Some(Figure::derived(samples / gpus as f64, batch_note)),
-        samples_per_epoch: None,
-        gradient_bytes: None,
-        input_bytes_per_step: None,
-        overlap: None,
         blocked_w: gpus::blocked_w(gpu_type),
-        memory_mib: None,
-        startup_s: None,
         points: points.iter().map(|(&at, repeats)| point(at, repeats)).collect(),
-        scaling: Vec::new(),
+        ..ProfileFile::new(
+            slug(&[gpu_type, "perseus", &job.model, &format!("dp{dp}-pp{pp}-tp{tp}")]),
+            gpu_type.to_owned(),
+            WorkloadFile {
+                model: job.model.clone(),
+                step: "one training iteration of the gang, communication included".to_owned(),
+                ..WorkloadFile::default()
+            },
+            source("sosp24_data: all *.prof.json and *.sched.json, in one table", hardware),
+            OriginFile {
+                step_s: ColumnOrigin::new(Kind::Measured, "mean iteration time without the first, slowest rank"),
+                power_w: Some(ColumnOrigin::new(
+                    Kind::Derived,
+                    "energy of all ranks / iteration time / number of GPUs",
+                )),
+                counters: None,
+            },
+        )
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
-use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile,
-};
+use rats_domain::format::{ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile};
 
 use super::{GPUS, source};
 use crate::import::Imported;
@@ -124,31 +122,27 @@ fn profile(
 ) -> ProfileFile {
     let path = format!("sosp24_data/emulation/stage_profile/{}", input.file_name());
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: String::new(),
-        gpu_type: gpu_type.to_owned(),
-        workload: WorkloadFile {
-            model: stage.model.clone(),
-            precision: Some(stage.precision.clone()),
-            step: "one micro-batch: forward and backward pass of the stage".to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source(&path, hardware),
-        origin: OriginFile {
-            step_s: ColumnOrigin::new(Kind::Derived, "measured time of forward + backward"),
-            power_w: Some(ColumnOrigin::new(Kind::Derived, "measured energy of forward + backward / their time")),
-        },
-        gang: None,
         batch_per_gpu: Some(Figure::assumed(1.0, "one micro-batch counts as one sample; its size is not stated")),
-        samples_per_epoch: None,
         gradient_bytes: gradient_bytes(&stage.model),
         input_bytes_per_step: Some(Figure::assumed(0.0, "token ids are small beside the activations")),
-        overlap: None,
         blocked_w: gpus::blocked_w(gpu_type),
-        memory_mib: None,
-        startup_s: None,
         points,
-        scaling: Vec::new(),
+        ..ProfileFile::new(
+            String::new(),
+            gpu_type.to_owned(),
+            WorkloadFile {
+                model: stage.model.clone(),
+                precision: Some(stage.precision.clone()),
+                step: "one micro-batch: forward and backward pass of the stage".to_owned(),
+                ..WorkloadFile::default()
+            },
+            source(&path, hardware),
+            OriginFile {
+                step_s: ColumnOrigin::new(Kind::Derived, "measured time of forward + backward"),
+                power_w: Some(ColumnOrigin::new(Kind::Derived, "measured energy of forward + backward / their time")),
+                counters: None,
+            },
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, SourceFile, WorkloadFile,
+    ColumnOrigin, Figure, Kind, MeasuredPointFile, OriginFile, ProfileFile, SourceFile, WorkloadFile,
 };
 
 use self::datasets::Dataset;
@@ -123,22 +123,6 @@ fn profile(input: &Input, gpu_type: &str, key: &Key, rows: &[(u64, Epoch)]) -> P
         .collect();
     points.sort_by_key(|point| point.power_limit_w.and_then(|limit| limit.scaled(3)));
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: slug(&[gpu_type, "zeus", dataset, network, &format!("b{batch}"), optimizer]),
-        gpu_type: gpu_type.to_owned(),
-        workload: WorkloadFile {
-            model: network.clone(),
-            dataset: Some(dataset.clone()),
-            optimizer: Some(optimizer.clone()),
-            step: if known.is_some() { "one training step" } else { "one epoch" }.to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source(&format!("examples/research_reproducibility/zeus_nsdi23/trace/{}", input.file_name())),
-        origin: OriginFile {
-            step_s: step_origin(known, *batch, steps),
-            power_w: Some(ColumnOrigin::new(Kind::Measured, "average_power of the epoch")),
-        },
-        gang: None,
         batch_per_gpu: known.map(|_| Figure::measured(*batch as f64, "batch_size")),
         samples_per_epoch: known.map(|known| Figure {
             value: known.samples,
@@ -147,12 +131,25 @@ fn profile(input: &Input, gpu_type: &str, key: &Key, rows: &[(u64, Epoch)]) -> P
         }),
         gradient_bytes: datasets::gradient_bytes(network),
         input_bytes_per_step: known.map(|known| Figure::assumed(known.input_bytes * *batch as f64, known.input_note)),
-        overlap: None,
         blocked_w: blocked_elsewhere(gpu_type),
-        memory_mib: None,
-        startup_s: None,
         points,
-        scaling: Vec::new(),
+        ..ProfileFile::new(
+            slug(&[gpu_type, "zeus", dataset, network, &format!("b{batch}"), optimizer]),
+            gpu_type.to_owned(),
+            WorkloadFile {
+                model: network.clone(),
+                dataset: Some(dataset.clone()),
+                optimizer: Some(optimizer.clone()),
+                step: if known.is_some() { "one training step" } else { "one epoch" }.to_owned(),
+                ..WorkloadFile::default()
+            },
+            source(&format!("examples/research_reproducibility/zeus_nsdi23/trace/{}", input.file_name())),
+            OriginFile {
+                step_s: step_origin(known, *batch, steps),
+                power_w: Some(ColumnOrigin::new(Kind::Measured, "average_power of the epoch")),
+                counters: None,
+            },
+        )
     }
 }
 
@@ -186,6 +183,7 @@ fn source(path: &str) -> SourceFile {
     let citation = "J. You, J.-W. Chung, M. Chowdhury, \"Zeus: Understanding and Optimizing GPU Energy Consumption of DNN \
                     Training\", NSDI 2023";
     SourceFile {
+        id: Some("zeus".to_owned()),
         title: "Zeus: Understanding and Optimizing GPU Energy Consumption of DNN Training".to_owned(),
         authors: Some("J. You, J.-W. Chung, M. Chowdhury".to_owned()),
         repository: Some("https://github.com/ml-energy/zeus".to_owned()),

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{
-    ColumnOrigin, Document, GangFile, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile,
-};
+use rats_domain::format::{ColumnOrigin, GangFile, Kind, MeasuredPointFile, OriginFile, ProfileFile, WorkloadFile};
 
 use super::{blocked_elsewhere, datasets, gpu_type, source};
 use crate::import::Imported;
@@ -90,29 +88,24 @@ fn profile<'r>(input: &Input, gpu_type: &str, window: &Window, rows: impl Iterat
     };
     let count = i64::try_from(gpus).unwrap_or(i64::MAX);
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: slug(&[gpu_type, "zeus-window", &window.model, &format!("x{gpus}")]),
-        gpu_type: gpu_type.to_owned(),
-        workload: WorkloadFile {
-            model: window.model.clone(),
-            step: "one window of a fixed number of training steps, not stated".to_owned(),
-            ..WorkloadFile::default()
-        },
-        source: source(&format!("tests/profile_data/{}", input.file_name())),
-        origin: OriginFile {
-            step_s: ColumnOrigin::new(Kind::Measured, "elapsed_time; compare within this profile only"),
-            power_w: Some(ColumnOrigin::new(Kind::Derived, "energy of all GPUs / elapsed_time / number of GPUs")),
-        },
         gang: (gpus > 1).then_some(GangFile { gpus: count, dp: count, pp: 1, tp: 1 }),
-        batch_per_gpu: None,
-        samples_per_epoch: None,
         gradient_bytes: datasets::gradient_bytes(&window.model),
-        input_bytes_per_step: None,
-        overlap: None,
         blocked_w: blocked_elsewhere(gpu_type),
-        memory_mib: None,
-        startup_s: None,
         points: rows.map(point).collect(),
-        scaling: Vec::new(),
+        ..ProfileFile::new(
+            slug(&[gpu_type, "zeus-window", &window.model, &format!("x{gpus}")]),
+            gpu_type.to_owned(),
+            WorkloadFile {
+                model: window.model.clone(),
+                step: "one window of a fixed number of training steps, not stated".to_owned(),
+                ..WorkloadFile::default()
+            },
+            source(&format!("tests/profile_data/{}", input.file_name())),
+            OriginFile {
+                step_s: ColumnOrigin::new(Kind::Measured, "elapsed_time; compare within this profile only"),
+                power_w: Some(ColumnOrigin::new(Kind::Derived, "energy of all GPUs / elapsed_time / number of GPUs")),
+                counters: None,
+            },
+        )
     }
 }

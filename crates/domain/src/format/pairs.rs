@@ -28,6 +28,12 @@ pub struct PairsFile {
 pub struct PairWorkloadFile {
     /// Its name, batch size included.
     pub name: String,
+    /// The model alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The batch size; whether a GPU's or the gang's is not stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<f64>,
     /// GPUs of the gang; both gangs of a pair share all of them.
     pub gpus: i64,
     /// Whether the gang sat on as few nodes as possible, if known.

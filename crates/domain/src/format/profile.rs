@@ -1,5 +1,7 @@
 //! `rats.profile/1` as it stands in the file: what was measured of one workload on one GPU type.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,18 @@ pub struct ProfileFile {
     /// Time before the first step, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_s: Option<Figure>,
+    /// Trained parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Figure>,
+    /// Tokens of one sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_tokens: Option<Figure>,
+    /// Samples of one GPU in one pass forward and backward; several passes make a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<Figure>,
+    /// Hardware counters at the default operating point: shares of a peak or rates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// Measurements, one an operating point; may be empty if there is `scaling`.
     #[serde(default)]
     pub points: Vec<MeasuredPointFile>,
@@ -74,6 +88,9 @@ pub struct WorkloadFile {
     /// The part that was measured, if not the whole: `stage 3 of 8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// What else tells it apart: `sharding`, `activation_checkpointing`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// What one step is: `one training step`, `one micro-batch`, `one run of the application`.
     pub step: String,
 }
@@ -110,6 +127,9 @@ pub struct OriginFile {
     /// Of all `power_w`; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_w: Option<ColumnOrigin>,
+    /// Of all counters; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<ColumnOrigin>,
 }
 
 /// How one column came about.
@@ -125,6 +145,9 @@ pub struct ColumnOrigin {
 /// Where figures come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceFile {
+    /// Short name: `zeus`, `ulisboa-ptx`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Title of the publication or data set.
     pub title: String,
     /// Who measured.
@@ -190,27 +213,56 @@ pub struct MeasuredPointFile {
     /// Number of measurements behind the means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<i64>,
+    /// Hardware counters at this point: shares of a peak or rates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// What is suspicious about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
 }
 
-/// Why a measurement is suspicious.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Flag {
-    /// The time cannot be that of this workload (another workload has the very same column): do not use it.
-    TimeUnusable,
-    /// The power cannot be that of this workload: do not use it.
-    PowerUnusable,
-    /// The times take few distinct values: their steps are the instrument's, not the GPU's.
-    TimeQuantized,
-    /// The time lies off its neighbors by more than the sweep can explain.
-    TimeNoisy,
-    /// The power limit held the clock below the one that was asked for.
-    Throttled,
-    /// The mean power is above the power limit.
-    AboveLimit,
+macro_rules! flags {
+    ($($flag:ident $name:literal $meaning:literal)*) => {
+        /// Why a measurement is suspicious.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Flag {
+            $(#[doc = $meaning] $flag,)*
+        }
+
+        impl Flag {
+            /// All flags.
+            pub const ALL: &'static [Self] = &[$(Self::$flag,)*];
+
+            /// The flag as it is written.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$flag => $name,)* }
+            }
+
+            /// What it means, one sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$flag => $meaning,)* }
+            }
+        }
+    };
+}
+
+flags! {
+    TimeUnusable "time_unusable"
+        "The time cannot be that of this workload (another workload has the very same column): do not use it."
+    PowerUnusable "power_unusable"
+        "The power cannot be that of this workload (another workload has the very same column): do not use it."
+    TimeRelative "time_relative"
+        "The unit of the time is unknown: use it only in proportion to other times of the same workload."
+    TimeQuantized "time_quantized"
+        "The times take few distinct values: their steps are the instrument's, not the GPU's."
+    TimeNoisy "time_noisy" "The time lies off its neighbors by more than the sweep can explain."
+    Throttled "throttled" "The power limit held the clock below the one that was asked for."
+    AboveLimit "above_limit" "The mean power is above the power limit."
+    ClockUnlisted "clock_unlisted" "The clock is not on the list of clocks of this GPU type."
+    NameTwice "name_twice" "Two different measurements have this name in the source; which is which is unknown."
+    CounterAboveOne "counter_above_one" "A counter that is a share of a peak is above 1."
+    Disagrees "disagrees" "Two statements of the source that should agree do not; the first was kept."
 }
 
 /// A measurement on several GPUs.
@@ -232,6 +284,9 @@ pub struct ScalingFile {
     /// What the step consists of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<StagesFile>,
+    /// What is suspicious about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
 }
 
 /// The parts of a step; they may overlap.
@@ -245,8 +300,44 @@ pub struct StagesFile {
     pub network_s: f64,
 }
 
+impl Flag {
+    /// Whether no option of a plan can be made of a point with it: seconds and watts are needed.
+    pub fn is_unusable(self) -> bool {
+        matches!(self, Self::TimeUnusable | Self::PowerUnusable | Self::TimeRelative)
+    }
+}
+
 impl Document for ProfileFile {
     const FORMAT: &'static str = "rats.profile/1";
+}
+
+impl ProfileFile {
+    /// A profile without figures and measurements.
+    pub fn new(id: String, gpu_type: String, workload: WorkloadFile, source: SourceFile, origin: OriginFile) -> Self {
+        Self {
+            format: Self::FORMAT.to_owned(),
+            id,
+            gpu_type,
+            workload,
+            source,
+            origin,
+            gang: None,
+            batch_per_gpu: None,
+            samples_per_epoch: None,
+            gradient_bytes: None,
+            input_bytes_per_step: None,
+            overlap: None,
+            blocked_w: None,
+            memory_mib: None,
+            startup_s: None,
+            parameters: None,
+            sequence_tokens: None,
+            micro_batch: None,
+            counters: BTreeMap::new(),
+            points: Vec::new(),
+            scaling: Vec::new(),
+        }
+    }
 }
 
 impl MeasuredPointFile {

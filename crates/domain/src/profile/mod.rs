@@ -2,9 +2,11 @@
 
 mod validate;
 
+use std::collections::BTreeMap;
+
 use crate::format::{
-    Figure, Flag, GangFile, MeasuredPointFile, OriginFile, PointFile, ProfileFile, ScalingFile, SourceFile,
-    WorkloadFile, read,
+    Figure, GangFile, MeasuredPointFile, OriginFile, PointFile, ProfileFile, ScalingFile, SourceFile, WorkloadFile,
+    read,
 };
 use crate::problem::{Problems, Warning};
 
@@ -40,6 +42,14 @@ pub struct Profile {
     pub memory_mib: Option<Figure>,
     /// Time before the first step, s, >= 0.
     pub startup_s: Option<Figure>,
+    /// Trained parameters, >= 1.
+    pub parameters: Option<Figure>,
+    /// Tokens of one sample, >= 1.
+    pub sequence_tokens: Option<Figure>,
+    /// Samples per GPU in one pass, > 0.
+    pub micro_batch: Option<Figure>,
+    /// Hardware counters at the default operating point, by name, >= 0.
+    pub counters: BTreeMap<String, f64>,
     /// Measurements, in file order, each at another operating point. `step_s` and `power_w` are > 0 where present.
     pub points: Vec<MeasuredPointFile>,
     /// Measurements on several GPUs, in file order.
@@ -99,6 +109,10 @@ impl Profile {
             blocked_w: file.blocked_w,
             memory_mib: file.memory_mib,
             startup_s: file.startup_s,
+            parameters: file.parameters,
+            sequence_tokens: file.sequence_tokens,
+            micro_batch: file.micro_batch,
+            counters: file.counters,
             points: file.points,
             scaling: file.scaling,
         })
@@ -107,7 +121,7 @@ impl Profile {
     /// The points of which options can be made: time and power both known, neither flagged as unusable; file order.
     pub fn operating_points(&self) -> impl Iterator<Item = OperatingPoint<'_>> {
         self.points.iter().filter_map(|measured| {
-            let usable = !measured.flags.iter().any(|flag| matches!(flag, Flag::TimeUnusable | Flag::PowerUnusable));
+            let usable = !measured.flags.iter().any(|flag| flag.is_unusable());
             let (step_s, power_w) = (measured.step_s?, measured.power_w?);
             usable.then_some(OperatingPoint { point: measured.point(), step_s, power_w, measured })
         })

@@ -39,6 +39,7 @@ pub(super) fn profile(file: &ProfileFile) -> Result<(), Problems> {
         }
     }
     figures(&mut collector, file);
+    counters(&mut collector, "counters", &file.counters);
     if let Some(gang) = &file.gang {
         gang_shape(&mut collector, gang);
     }
@@ -64,10 +65,22 @@ fn figures(collector: &mut Collector, file: &ProfileFile) {
         ("blocked_w", &file.blocked_w, 0.0..=MOST_WATTS),
         ("memory_mib", &file.memory_mib, above_zero),
         ("startup_s", &file.startup_s, 0.0..=MOST_SECONDS),
+        ("parameters", &file.parameters, 1.0..=MOST),
+        ("sequence_tokens", &file.sequence_tokens, 1.0..=MOST),
+        ("micro_batch", &file.micro_batch, f64::MIN_POSITIVE..=MOST),
     ] {
         if let Some(Figure { value, .. }) = figure {
             collector.number(&format!("{place}.value"), *value, range);
         }
+    }
+}
+
+fn counters(collector: &mut Collector, place: &str, counters: &BTreeMap<String, f64>) {
+    for (name, value) in counters {
+        if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+            collector.problem(Code::I04, place, format!("`{}` is no name of a counter.", name.escape_debug()));
+        }
+        collector.number(&format!("{place}.{name}"), *value, 0.0..=MOST);
     }
 }
 
@@ -103,6 +116,7 @@ fn points(collector: &mut Collector, points: &[MeasuredPointFile]) {
                 collector.number(&format!("{place}.{field}"), value, range);
             }
         }
+        counters(collector, &format!("{place}.counters"), &point.counters);
         if point.power_limit_w.is_some_and(|limit| limit.decimals() > 3) {
             collector.problem(Code::I03, format!("{place}.power_limit_w"), "has more than 3 decimals.");
         }

@@ -1,0 +1,178 @@
+//! Rows of the data set out of profiles and pairs: the one way from measurements to tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rats_domain::codes::Code;
+use rats_domain::decimal::Decimal;
+use rats_domain::format::{Flag, MeasuredPointFile, PairFile, PairWorkloadFile, ScalingFile, SourceFile};
+use rats_domain::pairs::Pairs;
+use rats_domain::problem::Warning;
+use rats_domain::profile::Profile;
+
+use super::rows::{Dataset, Gang, Pair, Point, Provenance, Side};
+
+/// Rates of mirrored rows that differ by more, relative to the greater, disagree.
+const MIRROR_TOLERANCE: f64 = 1e-6;
+/// The source of profiles that name none.
+const UNNAMED: &str = "unnamed";
+
+/// All rows of profiles and pairs, sorted, and what looked suspicious on the way.
+pub fn from_profiles(profiles: &[Profile], pairs: &[Pairs]) -> (Dataset, Vec<Warning>) {
+    let mut data = Dataset::default();
+    let mut warnings = Vec::new();
+    for profile in profiles {
+        data.points.extend(profile.points.iter().map(|measured| point(profile, measured)));
+        data.gangs.extend(profile.scaling.iter().map(|entry| gang(profile, entry)));
+    }
+    for file in pairs {
+        data.pairs.extend(unordered(file, &mut warnings));
+    }
+    data.sort();
+    (data, warnings)
+}
+
+fn point(profile: &Profile, measured: &MeasuredPointFile) -> Point {
+    let source = source_of(&profile.source);
+    let unusable = measured.flags.iter().any(|flag| matches!(flag, Flag::TimeUnusable | Flag::PowerUnusable));
+    let both = measured.step_s.zip(measured.power_w).filter(|_| !unusable);
+    let mut counters = profile.counters.clone();
+    counters.extend(measured.counters.clone());
+    Point {
+        workload: short_name(&profile.id, &profile.gpu_type, &source),
+        source,
+        gpu: profile.gpu_type.clone(),
+        model: profile.workload.model.clone(),
+        step: profile.workload.step.clone(),
+        batch: profile.batch_per_gpu.as_ref().map(|figure| figure.value),
+        gpus: profile.gang.map_or(1, |gang| gang.gpus),
+        sm_mhz: measured.sm_mhz,
+        mem_mhz: measured.mem_mhz,
+        power_limit_w: measured.power_limit_w.map(Decimal::to_f64),
+        time_s: measured.step_s,
+        power_w: measured.power_w,
+        energy_j: both.map(|(time, power)| time * power),
+        time_spread: measured.step_s_spread,
+        power_spread: measured.power_w_spread,
+        samples: measured.samples,
+        flags: measured.flags.clone(),
+        provenance: provenance(&profile.source),
+        counters,
+    }
+}
+
+fn gang(profile: &Profile, entry: &ScalingFile) -> Gang {
+    let source = source_of(&profile.source);
+    let value = |figure: &Option<rats_domain::format::Figure>| figure.as_ref().map(|figure| figure.value);
+    let setting = |name: &str| profile.workload.settings.get(name).cloned();
+    let truth = |name: &str| setting(name).and_then(|text| text.parse().ok());
+    let (batch, sequence_tokens) = (value(&profile.batch_per_gpu), value(&profile.sequence_tokens));
+    let tokens = batch.zip(sequence_tokens).map(|(batch, tokens)| batch * tokens * entry.gpus as f64);
+    Gang {
+        workload: short_name(&profile.id, &profile.gpu_type, &source),
+        source,
+        gpu: profile.gpu_type.clone(),
+        model: profile.workload.model.clone(),
+        batch,
+        gpus: entry.gpus,
+        nodes: entry.nodes,
+        consolidated: entry.consolidated,
+        time_s: entry.step_s,
+        power_w: entry.power_w,
+        load_s: entry.stages.map(|stages| stages.load_s),
+        compute_s: entry.stages.map(|stages| stages.compute_s),
+        network_s: entry.stages.map(|stages| stages.network_s),
+        gradient_bytes: value(&profile.gradient_bytes),
+        tokens_per_s: tokens.map(|tokens| tokens / entry.step_s),
+        parameters: value(&profile.parameters),
+        sequence_tokens,
+        micro_batch: value(&profile.micro_batch),
+        precision: profile.workload.precision.clone(),
+        sharding: setting("sharding"),
+        recompute: truth("activation_checkpointing"),
+        offload: truth("activation_cpu_offload"),
+        flags: entry.flags.clone(),
+        provenance: provenance(&profile.source),
+    }
+}
+
+/// The pairs of a file, each once with the job whose name comes first as `a`. The other order must say the same.
+fn unordered(file: &Pairs, warnings: &mut Vec<Warning>) -> Vec<Pair> {
+    let key =
+        |index: usize| (&file.workloads[index].name, file.workloads[index].gpus, file.workloads[index].consolidated);
+    let rates: BTreeMap<_, _> = file.pairs.iter().map(|&PairFile(i, j, one, two)| ((i, j), (one, two))).collect();
+    let mut done = BTreeSet::new();
+    let mut rows = Vec::new();
+    for (&(i, j), &(one, two)) in &rates {
+        if key(i) > key(j) && rates.contains_key(&(j, i)) {
+            continue;
+        }
+        let (a, b, rate_a, rate_b) = if key(i) <= key(j) { (i, j, one, two) } else { (j, i, two, one) };
+        if !done.insert((a, b)) {
+            continue;
+        }
+        let mut row = pair(file, (a, rate_a), (b, rate_b));
+        if let Some(&(other_b, other_a)) = rates.get(&(b, a)).filter(|_| a != b)
+            && (differ(rate_a, other_a) || differ(rate_b, other_b))
+        {
+            let (first, second) = (&file.workloads[a].name, &file.workloads[b].name);
+            let message = format!(
+                "`{first}` next to `{second}` makes {rate_a} and {rate_b} steps/s, in the other order {other_a} and {other_b}."
+            );
+            warnings.push(Warning::new(Code::S08, &file.id, message));
+            row.flags.push(Flag::Disagrees);
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn differ(one: f64, two: f64) -> bool {
+    (one - two).abs() > MIRROR_TOLERANCE * one.max(two)
+}
+
+fn pair(file: &Pairs, (a, rate_a): (usize, f64), (b, rate_b): (usize, f64)) -> Pair {
+    let source = source_of(&file.source);
+    let (first, second) = (&file.workloads[a], &file.workloads[b]);
+    let series = short_name(&file.id, &file.gpu_type, &source);
+    Pair {
+        series: series.strip_suffix("-pairs").unwrap_or(&series).to_owned(),
+        source,
+        gpu: file.gpu_type.clone(),
+        gpus: first.gpus,
+        consolidated: first.consolidated,
+        a: side(first, rate_a),
+        b: side(second, rate_b),
+        can_share: rate_a > 0.0 && rate_b > 0.0,
+        flags: Vec::new(),
+        provenance: provenance(&file.source),
+    }
+}
+
+fn side(workload: &PairWorkloadFile, rate: f64) -> Side {
+    Side {
+        job: workload.name.clone(),
+        model: workload.model.clone().unwrap_or_else(|| workload.name.clone()),
+        batch: workload.batch,
+        alone_rate: workload.alone,
+        shared_rate: rate,
+    }
+}
+
+fn source_of(source: &SourceFile) -> String {
+    source.id.clone().unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// An id without the GPU type and source that it begins with: `v100-ttu-dgemm` is `dgemm`.
+fn short_name(id: &str, gpu: &str, source: &str) -> String {
+    let rest = id.strip_prefix(gpu).and_then(|rest| rest.strip_prefix('-')).unwrap_or(id);
+    rest.strip_prefix(source).and_then(|rest| rest.strip_prefix('-')).unwrap_or(rest).to_owned()
+}
+
+fn provenance(source: &SourceFile) -> Provenance {
+    Provenance {
+        file: source.path.clone(),
+        commit: source.commit.clone(),
+        repository: source.repository.clone(),
+        licence: source.licence.clone(),
+    }
+}

@@ -1,0 +1,92 @@
+//! Cholesky's factor of a symmetric positive definite matrix.
+
+/// The lower triangle L of `K = L L'`, by rows.
+#[derive(Clone, Debug)]
+pub struct Cholesky {
+    rows: Vec<Vec<f64>>,
+}
+
+impl Cholesky {
+    /// Of the `n` x `n` matrix with these entries (the lower triangle is asked for); `None` where it is not positive
+    /// definite.
+    pub fn new(n: usize, entry: impl Fn(usize, usize) -> f64) -> Option<Self> {
+        let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
+        for i in 0..n {
+            let mut row = Vec::with_capacity(i + 1);
+            for j in 0..=i {
+                let other = if j == i { &row } else { &rows[j] };
+                let known: f64 = row.iter().zip(other).take(j).map(|(a, b)| a * b).sum();
+                let rest = entry(i, j) - known;
+                row.push(if i == j { pivot(rest)? } else { rest / rows[j][j] });
+            }
+            rows.push(row);
+        }
+        Some(Self { rows })
+    }
+
+    /// `L^-1 b`.
+    pub fn half_solve(&self, b: &[f64]) -> Vec<f64> {
+        let mut found: Vec<f64> = Vec::with_capacity(b.len());
+        for (row, value) in self.rows.iter().zip(b) {
+            let known: f64 = row.iter().zip(&found).map(|(a, x)| a * x).sum();
+            found.push((value - known) / row[found.len()]);
+        }
+        found
+    }
+
+    /// `K^-1 b`.
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let mut found = self.half_solve(b);
+        for i in (0..self.rows.len()).rev() {
+            found[i] /= self.rows[i][i];
+            let (before, at) = found.split_at_mut(i);
+            for (value, factor) in before.iter_mut().zip(&self.rows[i]) {
+                *value -= factor * at[0];
+            }
+        }
+        found
+    }
+
+    /// Sum of the logarithms of the factor's diagonal: half the logarithm of the determinant of K.
+    pub fn log_diagonal(&self) -> f64 {
+        self.rows.iter().filter_map(|row| row.last()).map(|pivot| pivot.ln()).sum()
+    }
+
+    /// The diagonal of `K^-1`: the squared columns of `L^-1`.
+    pub fn inverse_diagonal(&self) -> Vec<f64> {
+        let n = self.rows.len();
+        let mut diagonal = vec![0.0; n];
+        for (j, entry) in diagonal.iter_mut().enumerate() {
+            let mut column = vec![0.0; n];
+            for i in j..n {
+                let known: f64 = (j..i).map(|k| self.rows[i][k] * column[k]).sum();
+                column[i] = (f64::from(i == j) - known) / self.rows[i][i];
+                *entry += column[i] * column[i];
+            }
+        }
+        diagonal
+    }
+}
+
+fn pivot(rest: f64) -> Option<f64> {
+    (rest > 1e-12).then(|| rest.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_system_is_solved_by_hand() {
+        // K = [[4, 2], [2, 5]], det 16: K^-1 = [[5, -2], [-2, 4]] / 16; K x = (8, 9) has x = (22, 20) / 16.
+        let k = [[4.0, 2.0], [2.0, 5.0]];
+        let factor = Cholesky::new(2, |i, j| k[i][j]).unwrap();
+        let close = |found: Vec<f64>, expected: [f64; 2]| {
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        };
+        close(factor.solve(&[8.0, 9.0]), [1.375, 1.25]);
+        close(factor.inverse_diagonal(), [0.3125, 0.25]);
+        close(factor.half_solve(&[8.0, 9.0]), [4.0, 2.5]);
+        assert!(Cholesky::new(2, |_, _| 1.0).is_none());
+    }
+}

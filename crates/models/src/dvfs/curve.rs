@@ -1,0 +1,240 @@
+//! One quantity of one workload over its operating points: the form chosen, its correction, and intervals.
+//!
+//! # Idea
+//! Each candidate form is fitted with its correction to all but one fold of the points, and judged by the fold; the form
+//! with the least error is fitted to all points. The errors of the folds say how wide an interval has to be, the correction
+//! says where it has to be wider.
+//!
+//! # Model
+//! Interval of a new measurement: `value exp(+- q w(place))`. `w = 0.7 d(place) + 0.3 mean d`, d the correction's standard
+//! deviation of a measurement (at a sample: said without it). With the scores `s_i = |ln(measured/predicted without its
+//! fold)| sqrt(n/(n-k)) / w_i` of n points and k coefficients, q is their conformal quantile, the `ceil(p (m+1))`-th smallest
+//! of m; of fewer than 19 scores it is 2.06 times their mean, what the 90 % quantile of normal errors is of their mean.
+//! Scores of points beyond the clocks of the folds that predicted them make a q of their own, used beyond the fitted range.
+//!
+//! # Complexity
+//! (folds + 1) x forms fits of a form and of a correction.
+//!
+//! # Limits
+//! The intervals hold on average over places like those that were measured, between fitted clocks. Outside, at most one gap
+//! beyond the last clock, they are wider, but few measurements vouch for them. Further out [`Curve::predict`] says nothing.
+//!
+//! # References
+//! R. Barber, E. Candes, A. Ramdas, R. Tibshirani, "Predictive inference with the jackknife+", 2021 (CV+); H.
+//! Papadopoulos, "Guaranteed coverage prediction intervals with Gaussian process regression", 2023 (normalized scores).
+
+use crate::score::{Held, Quantity};
+use crate::split::folds;
+use crate::statistics::{mean, median, robust_deviation};
+
+use super::card::Voltage;
+use super::fit::{Fitted, fit};
+use super::forms::{Form, candidates};
+use super::residual::{Correction, Parts};
+use super::scope::{Axis, Place, Sample, Scope};
+
+/// Groups that are held out in turn.
+const FOLDS: usize = 5;
+/// Seed of the folds.
+const SEED: u64 = 1;
+/// Probability with which intervals hold a new measurement.
+pub const CONFIDENCE: f64 = 0.9;
+/// Scores from which on their quantile is taken as it is.
+const MANY: usize = 19;
+/// 90 % quantile of |x| over its mean for normal x: 1.645 / 0.798.
+const NORMAL_QUANTILE: f64 = 2.06;
+/// Weight of the mean deviation beside that of the place.
+const EVEN: f64 = 0.3;
+/// Least relative half width of an interval.
+const LEAST_HALF_WIDTH: f64 = 1e-6;
+
+/// A fitted curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// What it gives.
+    pub quantity: Quantity,
+    /// The range it was fitted over.
+    pub scope: Scope,
+    /// The form.
+    pub fitted: Fitted,
+    /// What the form leaves.
+    pub correction: Correction,
+    /// Half width of an interval over the deviation of the place, between fitted clocks.
+    pub inner: f64,
+    /// The same beyond them; at least as wide.
+    pub outer: f64,
+    /// Mean relative error of held-out folds by form, the chosen form first.
+    pub validated: Vec<(String, f64)>,
+}
+
+/// What a curve says of a place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The value.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether the place lies beyond the clocks that were fitted.
+    pub extrapolated: bool,
+}
+
+/// A form, its first shape parameters fixed or not.
+#[derive(Clone)]
+struct Candidate {
+    form: &'static dyn Form,
+    fixed: Vec<f64>,
+    name: String,
+}
+
+/// A sample, predicted without its fold.
+#[derive(Clone, Copy)]
+struct Left {
+    sample: usize,
+    inside: bool,
+    held: Held,
+}
+
+impl Curve {
+    /// Fits the best form; with the card's voltage curve, forms that use it compete too. `None` where no form fits.
+    pub fn fit(quantity: Quantity, axis: Axis, samples: &[Sample], card: Option<&Voltage>) -> Option<Self> {
+        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
+        let keys: Vec<(u64, u64)> = samples.iter().map(|s| (s.at.core.to_bits(), s.at.mem.to_bits())).collect();
+        let splits = folds(&keys, FOLDS, SEED);
+        let mut judged: Vec<(f64, Candidate, Vec<Left>)> = Vec::new();
+        for candidate in all(quantity, &scope, card) {
+            let mut left = Vec::new();
+            for split in &splits {
+                let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
+                let Some(part) = Self::plain(quantity, axis, &fitted, &candidate, card) else { break };
+                left.extend(split.held.iter().map(|&at| part.left(at, samples[at])));
+            }
+            if left.len() == samples.len()
+                && let Some(error) = robust_mean(&left)
+            {
+                judged.push((error, candidate, left));
+            }
+        }
+        judged.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (_, candidate, left) = judged.first()?;
+        let mut curve = Self::plain(quantity, axis, samples, candidate, card)?;
+        curve.calibrate(left);
+        curve.validated = judged.iter().map(|(error, candidate, _)| (candidate.name.clone(), *error)).collect();
+        Some(curve)
+    }
+
+    fn plain(
+        quantity: Quantity,
+        axis: Axis,
+        samples: &[Sample],
+        candidate: &Candidate,
+        card: Option<&Voltage>,
+    ) -> Option<Self> {
+        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
+        // The card's voltage is stated in MHz; shapes are relative to the highest clock of these samples.
+        let fixed = if candidate.fixed.is_empty() { Vec::new() } else { card?.shape(&scope) };
+        let fitted = fit(candidate.form, &scope, samples, &fixed)?;
+        let left = |sample: &Sample| (sample.value / fitted.value(&scope, sample.at)).ln();
+        let places: Vec<Place> = samples.iter().map(|sample| sample.at).collect();
+        let residuals: Vec<f64> = samples.iter().map(left).collect();
+        let correction = Correction::fit(&scope, &places, &residuals)?;
+        Some(Self { quantity, scope, fitted, correction, inner: 0.0, outer: 0.0, validated: Vec::new() })
+    }
+
+    /// A curve of stated parts, as from a file; `None` where the correction's covariance is singular.
+    pub fn given(quantity: Quantity, scope: Scope, fitted: Fitted, parts: Parts, widths: (f64, f64)) -> Option<Self> {
+        let correction = Correction::given(&scope, parts)?;
+        let (inner, outer) = widths;
+        Some(Self { quantity, scope, fitted, correction, inner, outer, validated: Vec::new() })
+    }
+
+    /// Mean relative error of held-out folds.
+    pub fn error(&self) -> Option<f64> {
+        self.validated.first().map(|(_, error)| *error)
+    }
+
+    /// The value at a place, wherever it is.
+    pub fn value(&self, at: Place) -> f64 {
+        self.fitted.value(&self.scope, at) * self.correction.at(&self.scope, at).0.exp()
+    }
+
+    /// The value and its interval; `None` more than one gap between neighboring clocks beyond the range, at a memory
+    /// clock that was not measured, or at a clock that is no number.
+    pub fn predict(&self, at: Place) -> Option<Prediction> {
+        let Scope { low, high, gap, .. } = self.scope;
+        let reachable = at.core >= low - gap && at.core <= high + gap && at.core > 0.0;
+        let known = self.correction.parts.places.iter().any(|place| place.mem.total_cmp(&at.mem).is_eq());
+        if !reachable || !known {
+            return None;
+        }
+        let (correction, deviation) = self.correction.at(&self.scope, at);
+        let value = self.fitted.value(&self.scope, at) * correction.exp();
+        let extrapolated = !self.inside(at);
+        let quantile = if extrapolated { self.outer } else { self.inner };
+        let factor = (quantile * self.width(deviation)).max(LEAST_HALF_WIDTH).exp();
+        Some(Prediction { value, low: value / factor, high: value * factor, extrapolated })
+    }
+
+    /// Whether a place lies between core clocks that were fitted at its memory clock.
+    fn inside(&self, at: Place) -> bool {
+        let same = || self.correction.parts.places.iter().filter(|place| place.mem.total_cmp(&at.mem).is_eq());
+        same().any(|place| place.core <= at.core) && same().any(|place| place.core >= at.core)
+    }
+
+    fn width(&self, deviation: f64) -> f64 {
+        let typical = mean(&self.correction.left_out_deviation).unwrap_or(deviation);
+        (1.0 - EVEN) * deviation + EVEN * typical
+    }
+
+    fn left(&self, sample: usize, of: Sample) -> Left {
+        let held = Held { measured: of.value, predicted: self.value(of.at), interval: None };
+        Left { sample, inside: self.inside(of.at), held }
+    }
+
+    fn calibrate(&mut self, left: &[Left]) {
+        let coefficients = self.fitted.coefficients.iter().filter(|coefficient| **coefficient > 0.0).count();
+        let freedom = left.len().saturating_sub(coefficients).max(1) as f64 / left.len().max(1) as f64;
+        let score = |left: &Left| {
+            let distance = (left.held.measured / left.held.predicted).ln().abs();
+            distance / (freedom.sqrt() * self.width(self.correction.left_out_deviation[left.sample]))
+        };
+        let of = |inside: bool| left.iter().filter(|l| l.inside == inside).map(score).collect::<Vec<f64>>();
+        let (inner, outer) = (quantile(of(true)), quantile(of(false)));
+        self.inner = inner.or(outer).unwrap_or(f64::INFINITY);
+        self.outer = outer.map_or(self.inner, |outer| outer.max(self.inner));
+    }
+}
+
+fn all(quantity: Quantity, scope: &Scope, card: Option<&Voltage>) -> Vec<Candidate> {
+    let forms = candidates(quantity, scope.axis);
+    let own = |form: &&'static dyn Form| Candidate { form: *form, fixed: Vec::new(), name: form.id().to_owned() };
+    let mut found: Vec<Candidate> = forms.iter().map(own).collect();
+    if let Some(card) = card {
+        let shared = forms.iter().filter(|form| form.has_voltage());
+        found.extend(shared.map(|form| Candidate {
+            form: *form,
+            fixed: card.shape(scope),
+            name: format!("{} of the card", form.id()),
+        }));
+    }
+    found
+}
+
+/// Mean of relative errors, outliers cut off at six robust deviations beyond the median.
+fn robust_mean(left: &[Left]) -> Option<f64> {
+    let errors: Vec<f64> = left.iter().map(|left| left.held.relative_error()).collect();
+    let most = median(&errors)? + 6.0 * robust_deviation(&errors)?.max(1e-12);
+    mean(&errors.iter().map(|error| error.min(most)).collect::<Vec<_>>())
+}
+
+/// See the module's model; `None` of fewer than two scores.
+fn quantile(mut scores: Vec<f64>) -> Option<f64> {
+    if scores.len() < MANY {
+        return mean(&scores).filter(|_| scores.len() > 1).map(|mean| NORMAL_QUANTILE * mean);
+    }
+    scores.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and n + 1")]
+    let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
+    scores.get(rank.min(scores.len()).checked_sub(1)?).copied()
+}
