@@ -9,4 +9,5 @@ pub mod execute;
 pub mod gpu;
 pub mod inventory;
 pub mod process;
+pub mod profile;
 pub mod trace;

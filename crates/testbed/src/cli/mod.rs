@@ -3,6 +3,7 @@
 pub mod discover;
 pub mod doctor;
 pub mod guardian;
+pub mod profile;
 pub mod restore;
 
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub enum TestbedCommand {
     Discover(discover::DiscoverArgs),
     /// Say what stands in the way of measuring and setting GPUs, and how to mend it.
     Doctor(doctor::DoctorArgs),
+    /// Measure time and power of a command over the operating points of GPUs.
+    Profile(Box<profile::ProfileArgs>),
     /// Undo what runs that were killed left on GPUs.
     Restore(restore::RestoreArgs),
     /// Watch over a run; started by the program itself.
@@ -92,6 +95,7 @@ pub fn run(command: &TestbedCommand) -> Result<Answer, Problems> {
     match command {
         TestbedCommand::Discover(args) => discover::run(args),
         TestbedCommand::Doctor(args) => doctor::run(args),
+        TestbedCommand::Profile(args) => profile::run(args),
         TestbedCommand::Restore(args) => Ok(restore::run(args)),
         TestbedCommand::Guardian(args) => guardian::run(args),
     }
