@@ -328,3 +328,7 @@ fn control_heat(kind: &TypeConfig, gpu: &mut GpuState) {
         gpu.thermal_cap = if above >= top { 0 } else { above };
     }
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;
