@@ -11,3 +11,4 @@ pub mod inventory;
 pub mod process;
 pub mod profile;
 pub mod trace;
+pub mod verdict;

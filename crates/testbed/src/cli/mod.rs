@@ -2,8 +2,11 @@
 
 pub mod discover;
 pub mod doctor;
+pub mod execute;
 pub mod guardian;
+mod live;
 pub mod profile;
+pub mod report;
 pub mod restore;
 
 use std::path::PathBuf;
@@ -34,11 +37,23 @@ pub enum TestbedCommand {
     Doctor(doctor::DoctorArgs),
     /// Measure time and power of a command over the operating points of GPUs.
     Profile(Box<profile::ProfileArgs>),
+    /// Carry out a plan on the GPUs of this machine.
+    Execute(execute::ExecuteArgs),
+    /// Say what came of a run.
+    #[command(subcommand)]
+    Report(ReportCommand),
     /// Undo what runs that were killed left on GPUs.
     Restore(restore::RestoreArgs),
     /// Watch over a run; started by the program itself.
     #[command(hide = true)]
     Guardian(guardian::GuardianArgs),
+}
+
+/// What is reported on.
+#[derive(Debug, Subcommand)]
+pub enum ReportCommand {
+    /// Compare a trace with its plan: time, energy, causes, deadlines.
+    Trace(report::ReportTraceArgs),
 }
 
 /// Which NVML.
@@ -96,6 +111,8 @@ pub fn run(command: &TestbedCommand) -> Result<Answer, Problems> {
         TestbedCommand::Discover(args) => discover::run(args),
         TestbedCommand::Doctor(args) => doctor::run(args),
         TestbedCommand::Profile(args) => profile::run(args),
+        TestbedCommand::Execute(args) => execute::run(args, None),
+        TestbedCommand::Report(ReportCommand::Trace(args)) => report::run(args),
         TestbedCommand::Restore(args) => Ok(restore::run(args)),
         TestbedCommand::Guardian(args) => guardian::run(args),
     }

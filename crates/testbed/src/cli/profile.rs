@@ -3,8 +3,6 @@
 mod show;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +11,7 @@ use rats_domain::format::{GangFile, WorkloadFile};
 use rats_domain::problem::{Problem, Problems};
 
 use self::show::{Show, dry_run, summary};
+use super::execute::{interrupts, simulated_speedup};
 use super::{Answer, LibraryArgs, StateArgs};
 use crate::custody::Terms;
 use crate::custody::guardian::this_program;
@@ -157,9 +156,6 @@ pub struct MethodArgs {
     /// How long the command may take to end when asked, s.
     #[arg(long, default_value = "10", value_parser = not_negative)]
     pub grace: f64,
-    /// Seconds of simulated GPUs in one of the wall.
-    #[arg(long, default_value = "1", value_parser = positive, hide = true)]
-    pub speedup: f64,
 }
 
 /// Profiles.
@@ -179,14 +175,9 @@ pub fn run(args: &ProfileArgs) -> Result<Answer, Problems> {
         plan: format!("profile of {}", request.workload.model),
         program: this_program(),
     };
-    let stop = Arc::new(AtomicUsize::new(0));
-    let pressed = Arc::clone(&stop);
-    let handler = move || {
-        pressed.fetch_add(1, Ordering::Relaxed);
-    };
-    ctrlc::set_handler(handler).map_err(|error| wrong(format!("signals cannot be handled: {error}.")))?;
+    let stop = interrupts()?;
     let mut show = Show::new(args.json);
-    let report = profile::run(&request, &gpus, &wanted, terms, &stop, &mut |event| show.tell(event))?;
+    let report = profile::run(&request, &gpus, &wanted, terms, stop, &mut |event| show.tell(event))?;
     let text = summary(&request, &report, args.json);
     if let End::Failed(problem) = report.end {
         // What was measured before is written; say so before the problem is.
@@ -266,7 +257,7 @@ fn request(args: &ProfileArgs, wanted: &[Gpu]) -> Result<Request, Problem> {
         until: args.until,
         seed: method.seed,
         grace: Duration::from_secs_f64(method.grace),
-        speedup: method.speedup,
+        speedup: simulated_speedup(),
     };
     Ok(Request {
         command: args.command.clone(),

@@ -4,6 +4,8 @@
 
 pub mod dump;
 mod idle;
+#[cfg(test)]
+mod tests;
 pub mod text;
 pub mod tree;
 

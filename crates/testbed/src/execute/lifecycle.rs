@@ -308,7 +308,7 @@ impl<'r> Run<'r> {
                 self.tell(Record::Replan { problem: None });
                 self.is_planning = true;
                 self.events.push(Event::Hold);
-                let instance = derived.instance.clone();
+                let instance = derived.file.clone();
                 self.derived = Some(derived);
                 let messages = threads.messages.clone();
                 threads.scope.spawn(move || {

@@ -54,8 +54,8 @@ use self::resume::Past;
 use self::run::Run;
 pub use self::work::{Assumed, DEFAULT_LEAST, DEFAULT_PROGRESS};
 
-/// Makes a plan for an instance whose running jobs are fixed.
-pub type Replan<'a> = dyn Fn(&Instance) -> Result<PlanFile, Problems> + Sync + 'a;
+/// Makes a plan for an instance whose running jobs are fixed; the document is valid.
+pub type Replan<'a> = dyn Fn(&InstanceFile) -> Result<PlanFile, Problems> + Sync + 'a;
 
 /// What is to be carried out, and how.
 #[derive(Clone, Debug)]

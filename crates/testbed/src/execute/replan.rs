@@ -23,8 +23,9 @@ use crate::engine::{Engine, Moment, State};
 /// An instance of what is left.
 #[derive(Clone, Debug)]
 pub(super) struct Derived {
-    pub instance: Instance,
-    file: InstanceFile,
+    instance: Instance,
+    /// The same as a document.
+    pub file: InstanceFile,
     /// Ticks of the old plan that lie before its tick 0.
     shift: i64,
 }

@@ -1,7 +1,7 @@
 //! A command under observation on GPUs that are held.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rats_domain::codes::Code;
@@ -47,7 +47,7 @@ pub struct Bench<'a> {
     /// The GPUs, all set alike.
     pub gpus: &'a [Gpu],
     custody: &'a Custody,
-    stop: &'a AtomicUsize,
+    stop: &'a AtomicU32,
     /// Time of the GPUs.
     pub pace: Pace,
     running: Option<Running>,
@@ -69,7 +69,7 @@ struct Running {
 
 impl<'a> Bench<'a> {
     /// A bench without a running command.
-    pub fn new(request: &'a Request, gpus: &'a [Gpu], custody: &'a Custody, stop: &'a AtomicUsize) -> Self {
+    pub fn new(request: &'a Request, gpus: &'a [Gpu], custody: &'a Custody, stop: &'a AtomicU32) -> Self {
         let pace = Pace::start(request.settings.speedup);
         Self { request, gpus, custody, stop, pace, running: None, readings: vec![Vec::new(); gpus.len()] }
     }

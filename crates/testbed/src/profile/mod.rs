@@ -36,7 +36,7 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use rats_domain::codes::Code;
@@ -183,7 +183,7 @@ pub fn run(
     gpus: &Gpus,
     wanted: &[Gpu],
     terms: Terms,
-    stop: &AtomicUsize,
+    stop: &AtomicU32,
     tell: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Report, Problems> {
     let grid = preflight(request, wanted)?;
@@ -228,7 +228,7 @@ fn held(
     custody: &Custody,
     grid: &Grid,
     head: &Head,
-    stop: &AtomicUsize,
+    stop: &AtomicU32,
     tell: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Report, Problems> {
     free(wanted)?;

@@ -152,6 +152,13 @@ pub struct PlannedJob {
     pub power_w: f64,
     /// Predicted power while it really runs, W.
     pub peak_w: f64,
+    /// Power of its GPUs when they run nothing, W.
+    pub idle_w: f64,
+    /// Kind of its GPUs.
+    pub gpu_type: String,
+    /// What it trains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
     /// Tick by which it must have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<i64>,
