@@ -41,7 +41,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
