@@ -8,6 +8,7 @@ pub mod compose;
 pub mod config;
 pub mod error;
 pub mod faults;
+pub mod job;
 pub mod pci;
 pub mod process;
 pub mod settings;
