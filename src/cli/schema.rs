@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rats_domain::codes::{Code, Family};
-use rats_domain::format::{FabricFile, GpuFile, InstanceFile, PairsFile, PlanFile, ProfileFile};
+use rats_domain::format::{FabricFile, GpuFile, InstanceFile, ModelFile, PairsFile, PlanFile, ProfileFile};
 use schemars::schema_for;
 
 use super::args::SchemaOf;
@@ -16,6 +16,7 @@ pub(super) fn text(what: SchemaOf) -> String {
         SchemaOf::Gpu => json(&schema_for!(GpuFile)),
         SchemaOf::Fabric => json(&schema_for!(FabricFile)),
         SchemaOf::Profile => json(&schema_for!(ProfileFile)),
+        SchemaOf::Model => json(&schema_for!(ModelFile)),
         SchemaOf::Pairs => json(&schema_for!(PairsFile)),
         SchemaOf::Codes => codes(),
     }

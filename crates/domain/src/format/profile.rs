@@ -249,9 +249,9 @@ macro_rules! flags {
 
 flags! {
     TimeUnusable "time_unusable"
-        "The time cannot be that of this workload (another workload has the very same column): do not use it."
+        "The time cannot be that of this workload: another has the very same column, or it is in another unit."
     PowerUnusable "power_unusable"
-        "The power cannot be that of this workload (another workload has the very same column): do not use it."
+        "The power cannot be that of this workload: another has the very same column, or it is in another unit."
     TimeRelative "time_relative"
         "The unit of the time is unknown: use it only in proportion to other times of the same workload."
     TimeQuantized "time_quantized"
@@ -262,6 +262,7 @@ flags! {
     ClockUnlisted "clock_unlisted" "The clock is not on the list of clocks of this GPU type."
     NameTwice "name_twice" "Two different measurements have this name in the source; which is which is unknown."
     CounterAboveOne "counter_above_one" "A counter that is a share of a peak is above 1."
+    Repeated "repeated" "Another series of the source states the very same measurement: count it once."
     Disagrees "disagrees" "Two statements of the source that should agree do not; the first was kept."
 }
 
