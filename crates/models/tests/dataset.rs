@@ -12,7 +12,7 @@ fn shipped() -> PathBuf {
 }
 
 fn dataset() -> Dataset {
-    let (data, warnings) = Dataset::of_profiles(&shipped()).unwrap();
+    let (data, warnings) = Dataset::of_profiles(&shipped()).expect("the profiles that ship are in order");
     // Two of Gavel's three series state the same rates, on each of three GPUs.
     assert_eq!(warnings.iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::S13; 3]);
     data
