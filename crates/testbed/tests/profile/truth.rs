@@ -31,7 +31,7 @@ fn of_a_v100_over_sm_clocks() {
 
 #[test]
 fn of_an_a40_with_averaged_power_over_sm_and_memory_clocks() {
-    recovers(&Machine::of("A40"), &["--sm-mhz", "600,900", "--mem-mhz", "2points"], 3);
+    recovers(&Machine::of("A40"), &["--sm-mhz", "900,1200", "--mem-mhz", "all"], 2);
 }
 
 #[test]
