@@ -35,6 +35,7 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 	$(RATS) schema pairs > docs/schema/pairs.schema.json
 	$(RATS) schema gpu > docs/schema/gpu.schema.json
 	$(RATS) schema fabric > docs/schema/fabric.schema.json
+	$(RATS) schema inventory > docs/schema/inventory.schema.json
 
 best-known: build ## Records the optima of the tiny instances, through the checker.
 	$(RATS) record instances/tiny/*.json --solver exhaustive --into instances/best_known.toml

@@ -13,7 +13,6 @@ pub mod control;
 pub mod document;
 pub mod edl;
 pub mod explain;
-pub mod fabric;
 pub mod features;
 pub mod frontier;
 pub mod generate;

@@ -11,6 +11,7 @@ use super::import::ImportArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use rats_testbed::cli::TestbedCommand;
 
 use crate::generate::Family;
 
@@ -161,6 +162,9 @@ docs/edl.md says what was done and what came of it.")]
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  rats completions bash > ~/.local/share/bash-completion/completions/rats")]
     Completions(CompletionsArgs),
+    /// Commands on real GPUs.
+    #[command(flatten)]
+    Testbed(TestbedCommand),
 }
 
 /// Of `rats info`.
@@ -378,6 +382,8 @@ pub enum SchemaOf {
     Gpu,
     /// JSON Schema of networks.
     Fabric,
+    /// JSON Schema of inventories: which real GPU each GPU of an instance is.
+    Inventory,
     /// JSON Schema of profiles: time and power of one workload on one type of GPU.
     Profile,
     /// JSON Schema of pairs: rates of workloads side by side on one GPU.

@@ -239,3 +239,103 @@ fn markdown(rows: &[Vec<String>]) -> String {
     lines.insert(lines.len().min(1), format!("|{}\n", "---|".repeat(columns)));
     lines.concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    const TABLE: &str = "# id: mine\n# licence: CC0-1.0\nmodel,gpu_type,sm_mhz,step_s,power_w\nnet,a40,1740,0.1,250\n";
+
+    fn shipped() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("instances/profiles")
+    }
+
+    fn args(output: &Path) -> BuildArgs {
+        BuildArgs { profiles: vec![shipped()], from: Vec::new(), data: None, lenient: false, output: output.to_owned() }
+    }
+
+    fn told(folder: &Path, markdown: bool, as_json: bool) -> String {
+        info(&InfoArgs { folder: folder.to_owned(), markdown, json: as_json }).unwrap().text
+    }
+
+    #[test]
+    fn a_fresh_clone_builds_the_data_set_and_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = build(&args(folder.path())).unwrap();
+        assert!(answer.text.starts_with("20821 points, 11883 pairs, 1319 gangs written to "), "{}", answer.text);
+        let data = Dataset::read(folder.path()).unwrap();
+        let sum =
+            |gpu: &str| data.points.iter().filter(|point| point.source == "ulisboa-power" && point.gpu == gpu).count();
+        assert_eq!(["gtx-titan-x", "titan-xp", "titan-v", "k40c"].map(sum), [6528, 1608, 1760, 400]);
+        for point in &data.points {
+            let provenance = &point.provenance;
+            assert!(provenance.licence.is_some() && provenance.commit.is_some() && provenance.file.is_some());
+        }
+        assert!(told(folder.path(), true, false).contains("| points | ttu | v100 | 2808 | 24 | 510-1380 (117) |"));
+    }
+
+    #[test]
+    fn the_page_on_the_data_set_shows_the_summary_of_today() {
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dataset.md")).unwrap();
+        let (data, warnings) = Dataset::of_profiles(&shipped()).unwrap();
+        assert_eq!(warnings, []);
+        let folder = tempfile::tempdir().unwrap();
+        data.write(folder.path()).unwrap();
+        assert!(page.contains(&told(folder.path(), true, false)), "write the table of docs/dataset.md again");
+    }
+
+    #[test]
+    fn originals_give_the_rows_of_the_profiles_that_ship() {
+        let Some(data) = std::env::var_os("RATS_DATA_DIR") else {
+            println!("skipped: RATS_DATA_DIR is not set");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let originals = of_originals(&BuildArgs { data: Some(data.into()), ..args(folder.path()) }).unwrap();
+        assert!(originals == Dataset::of_profiles(&shipped()).unwrap().0);
+    }
+
+    #[test]
+    fn ones_own_table_becomes_a_data_set_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.csv");
+        fs::write(&path, TABLE).unwrap();
+        let output = folder.path().join("out");
+        let from = vec![format!("csv={}", path.display()).parse().unwrap()];
+        build(&BuildArgs { from, ..args(&output) }).unwrap();
+        let data = Dataset::read(&output).unwrap();
+        let point = &data.points[0];
+        assert_eq!((point.source.as_str(), point.workload.as_str(), point.energy_j), ("mine", "net", Some(25.0)));
+        assert_eq!(point.provenance.licence.as_deref(), Some("CC0-1.0"));
+        assert!(told(&output, false, false).contains("mine"));
+        assert!(told(&output, false, true).contains("\"rows\": 1"));
+    }
+
+    #[test]
+    fn damaged_originals_write_nothing_unless_asked_to_leave_rows_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.csv");
+        fs::write(&path, format!("{TABLE}net,a40,1000,0,180\n")).unwrap();
+        let output = folder.path().join("out");
+        let from = || vec![format!("csv={}", path.display()).parse().unwrap()];
+        let problems = build(&BuildArgs { from: from(), ..args(&output) }).unwrap_err();
+        assert_eq!((problems.0[0].code, output.exists()), (Code::D05, false));
+        build(&BuildArgs { from: from(), lenient: true, ..args(&output) }).unwrap();
+        assert_eq!(Dataset::read(&output).unwrap().points.len(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_data_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let empty = folder.path().to_owned();
+        let data = build(&BuildArgs { data: Some(empty.clone()), ..args(&empty) }).unwrap_err();
+        let profiles = build(&BuildArgs { profiles: vec![empty.clone()], ..args(&empty) }).unwrap_err();
+        assert_eq!((data.0[0].code, profiles.0[0].code), (Code::D12, Code::D12));
+        let info = info(&InfoArgs { folder: empty, markdown: false, json: false }).unwrap_err();
+        assert_eq!(info.0[0].code, Code::U01);
+        assert!("ttu".parse::<Original>().is_err() && "nobody=x".parse::<Original>().is_err());
+    }
+}

@@ -244,7 +244,6 @@ mod tests {
 
     use rats_domain::codes::Code;
 
-    use super::super::args::SourceOf;
     use super::*;
 
     const TABLE: &str = "model,gpu_type,sm_mhz,step_s,power_w\nnet,a40,1740,0.1,250\nnet,a40,1000,oops,180\n";

@@ -26,6 +26,7 @@ mod record;
 mod schema;
 mod solve;
 mod solvers;
+mod testbed;
 mod topology;
 
 use std::io::{ErrorKind, Write};
@@ -99,6 +100,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
+        Command::Testbed(command) => testbed::run(&command),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

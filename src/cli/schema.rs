@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rats_domain::codes::{Code, Family};
-use rats_domain::format::{FabricFile, GpuFile, InstanceFile, PairsFile, PlanFile, ProfileFile};
+use rats_domain::format::{FabricFile, GpuFile, InstanceFile, InventoryFile, PairsFile, PlanFile, ProfileFile};
 use schemars::schema_for;
 
 use super::args::SchemaOf;
@@ -15,6 +15,7 @@ pub(super) fn text(what: SchemaOf) -> String {
         SchemaOf::Plan => json(&schema_for!(PlanFile)),
         SchemaOf::Gpu => json(&schema_for!(GpuFile)),
         SchemaOf::Fabric => json(&schema_for!(FabricFile)),
+        SchemaOf::Inventory => json(&schema_for!(InventoryFile)),
         SchemaOf::Profile => json(&schema_for!(ProfileFile)),
         SchemaOf::Pairs => json(&schema_for!(PairsFile)),
         SchemaOf::Codes => codes(),

@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::{Answer, warn};
 use crate::document::{Suspicion, json};
-use crate::fabric::islands::Joining;
-use crate::fabric::network::{Area, AreaKind, Network};
-use crate::fabric::overstate::Overstatement;
-use crate::fabric::source::{self, Figures, Kind};
-use crate::fabric::{Options, Reduction, reduce};
 use crate::io::{STANDARD, bytes, keep_apart, place_warnings, placed, read_gpu, standard_once, write};
 use crate::report::{Align, count, number, table};
+use rats_fabric::islands::Joining;
+use rats_fabric::network::{Area, AreaKind, Network};
+use rats_fabric::overstate::Overstatement;
+use rats_fabric::source::{self, Figures, Kind};
+use rats_fabric::{Options, Reduction, reduce};
 
 /// Of `rats topology`.
 #[derive(Debug, Args)]

@@ -29,6 +29,8 @@ const POINT: [&str; 10] = [
     "nodes",
     "consolidated",
 ];
+/// What the columns of hardware counters begin with.
+const COUNTER: &str = "counter_";
 /// Figures of the whole profile.
 const FIGURES: [&str; 8] = [
     "batch_per_gpu",
@@ -84,7 +86,8 @@ fn table(input: &Input, imported: &mut Imported) {
     let preamble = preamble(input);
     let kinds = kinds(input, &preamble, findings);
     for column in table.columns() {
-        if ![REQUIRED.as_slice(), &TEXTS, &POINT, &FIGURES].concat().contains(&column) {
+        let known = [REQUIRED.as_slice(), &TEXTS, &POINT, &FIGURES].concat().contains(&column);
+        if !known && !column.starts_with(COUNTER) {
             findings.suspect(
                 Code::W3,
                 input.name.clone(),
@@ -93,7 +96,8 @@ fn table(input: &Input, imported: &mut Imported) {
         }
     }
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
-    for (line, row) in table.each(findings, read) {
+    let counters: Vec<_> = table.columns().filter(|column| column.starts_with(COUNTER)).collect();
+    for (line, row) in table.each(findings, |cells| read(cells, &counters)) {
         // The batch size is the first of the figures.
         let batch = row.figures[0].map(f64::to_bits);
         let group = groups.entry((row.gpu_type, row.workload, batch)).or_insert_with(|| Group {
@@ -136,14 +140,22 @@ fn add(
         }
     }
     let first = match &measured {
-        Measured::Point(point) => group.points.iter().find(|(_, other)| other.point() == point.point()).map(|p| p.0),
+        Measured::Point(point) => {
+            let same = group.points.iter().find(|(_, other)| other.point() == point.point());
+            same.map(|(line, other)| (*line, other.step_s, other.power_w))
+        }
         Measured::Gang(gang) => {
             let key = |gang: &ScalingFile| (gang.gpus, gang.nodes, gang.consolidated);
-            group.scaling.iter().find(|(_, other)| key(other) == key(gang)).map(|entry| entry.0)
+            let same = group.scaling.iter().find(|(_, other)| key(other) == key(gang));
+            same.map(|(line, other)| (*line, Some(other.step_s), other.power_w))
         }
     };
-    if let Some(first) = first {
-        findings.damage(Code::D07, place, format!("the point is in line {first} already."));
+    if let Some((first, seconds, watts)) = first {
+        let shown =
+            |value: Option<f64>, unit| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value} {unit}"));
+        let message =
+            format!("the point is in line {first} already, with {} and {}.", shown(seconds, "s"), shown(watts, "W"));
+        findings.damage(Code::D07, place, message);
         return false;
     }
     match measured {
@@ -154,7 +166,7 @@ fn add(
     good
 }
 
-fn read(cells: &mut Cells<'_, '_>) -> Option<Row> {
+fn read(cells: &mut Cells<'_, '_>, counters: &[&str]) -> Option<Row> {
     let model = cells.text("model");
     let gpu_type = name(cells, "gpu_type");
     let [dataset, optimizer, precision, part, step] = TEXTS.map(|column| cells.optional(column).map(str::to_owned));
@@ -169,7 +181,7 @@ fn read(cells: &mut Cells<'_, '_>) -> Option<Row> {
         };
         optional(cells, column, &mut good, |cells| cells.number(column, range))
     });
-    let measured = measured(cells);
+    let measured = measured(cells, counters);
     let workload = WorkloadFile {
         model: model?.to_owned(),
         dataset,
@@ -183,8 +195,13 @@ fn read(cells: &mut Cells<'_, '_>) -> Option<Row> {
     good.then_some(row)
 }
 
-fn measured(cells: &mut Cells<'_, '_>) -> Option<Measured> {
+fn measured(cells: &mut Cells<'_, '_>, columns: &[&str]) -> Option<Measured> {
     let mut good = true;
+    let mut counters = BTreeMap::new();
+    for column in columns {
+        let value = optional(cells, column, &mut good, |cells| cells.number(column, AMOUNT));
+        counters.extend(value.map(|value| (column[COUNTER.len()..].to_owned(), value)));
+    }
     let step_s = cells.number("step_s", SECONDS);
     let power_w = optional(cells, "power_w", &mut good, |cells| cells.number("power_w", WATTS));
     let spreads = ["step_s_spread", "power_w_spread"]
@@ -207,6 +224,7 @@ fn measured(cells: &mut Cells<'_, '_>) -> Option<Measured> {
             step_s_spread: spreads[0],
             power_w_spread: spreads[1],
             samples,
+            counters,
             ..MeasuredPointFile::default()
         }),
         Some(gpus) => {
@@ -292,6 +310,7 @@ fn profile(
         workload.precision.as_deref(),
     ];
     let parts: Vec<_> = std::iter::once(gpu_type.as_str()).chain(parts.into_iter().flatten()).collect();
+    let has_counters = group.points.iter().any(|(_, point)| !point.counters.is_empty());
     let has_power = group.points.iter().any(|(_, point)| point.power_w.is_some());
     let column = |column| ColumnOrigin { kind: kind(column), note: None };
     ProfileFile {
@@ -310,7 +329,11 @@ fn profile(
             gpu_type,
             workload,
             source(input, preamble),
-            OriginFile { step_s: column("step_s"), power_w: has_power.then(|| column("power_w")), counters: None },
+            OriginFile {
+                step_s: column("step_s"),
+                power_w: has_power.then(|| column("power_w")),
+                counters: has_counters.then(|| column("counters")),
+            },
         )
     }
 }

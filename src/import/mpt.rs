@@ -155,9 +155,9 @@ fn profile(run: &Run, gangs: &BTreeMap<i64, (String, f64)>) -> ProfileFile {
     ProfileFile {
         batch_per_gpu: Some(Figure::derived((run.micro_batch * run.accumulation) as f64, passes)),
         gradient_bytes: Some(Figure::assumed(run.parameters as f64 * 2.0, "parameters x 2 bytes (bf16)")),
-        parameters: Some(Figure::measured(run.parameters as f64, "NumParams")),
-        sequence_tokens: Some(Figure::measured(run.sequence as f64, "SeqLen (T)")),
-        micro_batch: Some(Figure::measured(run.micro_batch as f64, "MicroBatchSize")),
+        parameters: Some(stated(run.parameters)),
+        sequence_tokens: Some(stated(run.sequence)),
+        micro_batch: Some(stated(run.micro_batch)),
         scaling: scaling.collect(),
         ..ProfileFile::new(
             id(run),
@@ -177,6 +177,11 @@ fn profile(run: &Run, gangs: &BTreeMap<i64, (String, f64)>) -> ProfileFile {
             },
         )
     }
+}
+
+/// A figure of the table.
+fn stated(value: i64) -> Figure {
+    Figure { value: value as f64, kind: Kind::Measured, note: None }
 }
 
 fn id(run: &Run) -> String {

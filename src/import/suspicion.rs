@@ -8,6 +8,15 @@ use rats_domain::format::{Flag, MeasuredPointFile, ProfileFile};
 
 use super::{Imported, gpus};
 
+/// Values this many times off the median of their sweep, or its inverse, are in another unit; clocks explain 12 at most.
+const OTHER_UNIT: f64 = 200.0;
+/// Measurements of which a median can be taken.
+const LEAST_MEDIAN: usize = 3;
+/// No board draws more, W; as many mW would be above it.
+const MOST_BOARD: f64 = 3000.0;
+/// No powered board draws less, W; as many kW would be below it.
+const LEAST_BOARD: f64 = 3.0;
+
 /// Fewer equal numbers in a row may be chance or a single value.
 const LEAST_COLUMN: usize = 5;
 /// Points of a sweep that is long enough to judge its smoothness.
@@ -28,9 +37,10 @@ pub(super) fn look(imported: &mut Imported) {
     shared_scaling(imported);
     let Imported { profiles, findings, .. } = imported;
     for profile in profiles.iter_mut() {
-        for (code, text) in
-            [quantized(profile), noisy(profile), throttled(profile), above_limit(profile)].into_iter().flatten()
-        {
+        let times = other_unit(profile, Flag::TimeUnusable, "time", |point| point.step_s);
+        let powers = other_unit(profile, Flag::PowerUnusable, "power", |point| point.power_w);
+        let rest = [quantized(profile), noisy(profile), throttled(profile), above_limit(profile)];
+        for (code, text) in [times, powers, unlisted(profile)].into_iter().chain(rest).flatten() {
             findings.suspect(code, profile.id.clone(), text);
         }
     }
@@ -99,20 +109,22 @@ fn quantized(profile: &mut ProfileFile) -> Option<(Code, String)> {
     Some((Code::S02, format!("{all} times take {} distinct values.", times.len())))
 }
 
-/// Sweeps of clocks whose times jump.
+/// Sweeps of clocks whose times jump: off the line through their neighbors over 1 / clock.
 fn noisy(profile: &mut ProfileFile) -> Option<(Code, String)> {
     if profile.points.iter().any(|point| point.flags.contains(&Flag::TimeUnusable)) {
         return None;
     }
-    let sweep = sweep(profile);
-    if sweep.len() < LEAST_SWEEP {
-        return None;
+    let mut jumps = Vec::new();
+    for sweep in sweeps(profile).values().filter(|sweep| sweep.len() >= LEAST_SWEEP) {
+        for three in sweep.windows(3) {
+            let [(_, low, first), (_, clock, time), (_, high, last)] = three else { continue };
+            let [low, period, high] = [low, clock, high].map(|clock| 1.0 / *clock as f64);
+            let expected = last + (first - last) * (period - high) / (low - high);
+            jumps.push((time - expected).abs() / time);
+        }
     }
-    let time = |position: usize| sweep[position].2;
-    let mut jumps: Vec<_> =
-        (1..sweep.len() - 1).map(|i| (time(i) - f64::midpoint(time(i - 1), time(i + 1))).abs() / time(i)).collect();
     jumps.sort_by(f64::total_cmp);
-    let median = jumps[jumps.len() / 2];
+    let median = *jumps.get(jumps.len() / 2)?;
     if median <= MOST_NOISE {
         return None;
     }
@@ -126,19 +138,71 @@ fn throttled(profile: &mut ProfileFile) -> Option<(Code, String)> {
     if profile.points.iter().any(|point| point.flags.contains(&Flag::TimeUnusable)) {
         return None;
     }
-    let sweep = sweep(profile);
     let mut clocks = Vec::new();
-    for &(position, clock, time) in &sweep {
-        let lower = sweep.iter().filter(|(_, other, _)| *other as f64 <= clock as f64 * 0.96);
-        let as_fast = lower.map(|(_, _, time)| *time).min_by(f64::total_cmp).is_some_and(|least| time > least * 0.99);
-        if as_fast && profile.points[position].power_w.is_some_and(|power| power >= limit * NEAR_LIMIT) {
-            clocks.push(clock);
-            mark(&mut profile.points[position], Flag::Throttled);
+    for sweep in sweeps(profile).values() {
+        for &(position, clock, time) in sweep {
+            let lower = sweep.iter().filter(|(_, other, _)| *other as f64 <= clock as f64 * 0.96);
+            let least = lower.map(|(_, _, time)| *time).min_by(f64::total_cmp);
+            let as_fast = least.is_some_and(|least| time > least * 0.99);
+            if as_fast && profile.points[position].power_w.is_some_and(|power| power >= limit * NEAR_LIMIT) {
+                clocks.push(clock);
+                mark(&mut profile.points[position], Flag::Throttled);
+            }
         }
     }
     let (first, last) = (*clocks.first()?, *clocks.last()?);
     let count = clocks.len();
     Some((Code::S04, format!("{count} clocks from {first} to {last} MHz bring no shorter time at {limit} W.")))
+}
+
+/// Values that are about 1000 times off the others of their sweep, or that no board draws.
+fn other_unit(
+    profile: &mut ProfileFile,
+    flag: Flag,
+    what: &str,
+    column: fn(&MeasuredPointFile) -> Option<f64>,
+) -> Option<(Code, String)> {
+    let mut values: Vec<_> = profile.points.iter().filter_map(column).collect();
+    values.sort_by(f64::total_cmp);
+    let median = *values.get(values.len() / 2)?;
+    let is_power = flag == Flag::PowerUnusable;
+    let mut found = Vec::new();
+    for point in &mut profile.points {
+        let Some(value) = column(point) else { continue };
+        let off = values.len() >= LEAST_MEDIAN && !(1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&(value / median));
+        if off || is_power && !(LEAST_BOARD..=MOST_BOARD).contains(&value) {
+            found.push(format!("{value} at {}", name(point)));
+            mark(point, flag);
+        }
+    }
+    let text = format!("{what} {}, where the median is {median}: not used.", found.join(", "));
+    (!found.is_empty()).then_some((Code::S09, text))
+}
+
+/// Clocks that the drivers of the GPU type do not list.
+fn unlisted(profile: &mut ProfileFile) -> Option<(Code, String)> {
+    let listed = gpus::listed_clocks(&profile.gpu_type)?;
+    let mut found = Vec::new();
+    for point in &mut profile.points {
+        let fits = |(mem, sm): &(i64, i64)| {
+            point.sm_mhz.is_none_or(|clock| clock == *sm) && point.mem_mhz.is_none_or(|clock| clock == *mem)
+        };
+        if !listed.iter().any(fits) {
+            found.push(name(point));
+            mark(point, Flag::ClockUnlisted);
+        }
+    }
+    let text = format!("drivers list no such clock for {}: {}.", profile.gpu_type, found.join(", "));
+    (!found.is_empty()).then_some((Code::S10, text))
+}
+
+/// An operating point as people name it.
+fn name(point: &MeasuredPointFile) -> String {
+    let clock = |clock: Option<i64>, what: &str| clock.map(|clock| format!("{clock} MHz{what}"));
+    let limit = point.power_limit_w.map(|limit| format!("{limit} W"));
+    let parts = [clock(point.sm_mhz, ""), clock(point.mem_mhz, " memory"), limit];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "the default".to_owned() } else { parts.join(" / ") }
 }
 
 /// Powers above the limit in force.
@@ -162,13 +226,22 @@ fn above_limit(profile: &mut ProfileFile) -> Option<(Code, String)> {
     Some((Code::S05, format!("power is above the limit at {count} points, most at {limit} W: {power:.1} W.")))
 }
 
-/// Position, clock and time of the points of a clock sweep, by clock.
-fn sweep(profile: &ProfileFile) -> Vec<(usize, i64, f64)> {
-    let points = profile.points.iter().enumerate();
-    let mut sweep: Vec<_> =
-        points.filter_map(|(position, point)| Some((position, point.sm_mhz?, point.step_s?))).collect();
-    sweep.sort_by_key(|(_, clock, _)| *clock);
-    sweep
+/// What stays the same in a sweep of SM clocks: memory clock and power limit.
+type Fixed = (Option<i64>, Option<String>);
+
+/// Position, SM clock and time of the points of clock sweeps, by SM clock; one sweep a memory clock and power limit.
+fn sweeps(profile: &ProfileFile) -> BTreeMap<Fixed, Vec<(usize, i64, f64)>> {
+    let mut sweeps: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (position, point) in profile.points.iter().enumerate() {
+        if let Some((clock, time)) = point.sm_mhz.zip(point.step_s) {
+            let key = (point.mem_mhz, point.power_limit_w.map(|limit| limit.to_string()));
+            sweeps.entry(key).or_default().push((position, clock, time));
+        }
+    }
+    for sweep in sweeps.values_mut() {
+        sweep.sort_by_key(|(_, clock, _)| *clock);
+    }
+    sweeps
 }
 
 fn mark(point: &mut MeasuredPointFile, flag: Flag) {

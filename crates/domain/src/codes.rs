@@ -27,6 +27,10 @@ pub enum Family {
     Model,
     /// A scenario of which no instance can be built.
     Scenario,
+    /// GPUs and the library that speaks to them.
+    Gpu,
+    /// Carrying out a plan on real GPUs.
+    Execution,
     /// Something suspicious that stops nothing.
     Warning,
     /// A command that cannot do what it was asked.
@@ -35,7 +39,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -46,6 +50,8 @@ impl Family {
         Self::Suspicion,
         Self::Model,
         Self::Scenario,
+        Self::Gpu,
+        Self::Execution,
         Self::Warning,
         Self::Command,
     ];
@@ -63,6 +69,10 @@ impl Family {
             Self::Suspicion => "Suspicious measurements (exit code unchanged)",
             Self::Model => "Fitted models (exit code 2)",
             Self::Scenario => "Scenarios (exit code 2)",
+            Self::Gpu => "GPUs and NVML (exit code 2; 1 from `rats doctor` and `rats restore`)",
+            Self::Execution => {
+                "Carrying out a plan (exit code 2 before anything was started, 1 after; unchanged where it says so)"
+            }
             Self::Warning => "Warnings (exit code unchanged)",
             Self::Command => "Commands (exit code 2)",
         }
@@ -185,6 +195,18 @@ codes! {
     S11 Suspicion "Two different measurements have one name." "Both were kept under numbered names and flagged; find out which is which."
     S12 Suspicion "A counter that is a share of a peak is above 1." "The peak was taken too low; use it in proportion only."
     S13 Suspicion "A file repeats measurements of another file." "They were read once; where the two disagree the message says which was kept."
+    M01 Model "There are too few operating points to fit a model to." "Measure at least 5 points at 4 different clocks or limits."
+    M02 Model "All measurements are at one clock, or within 5 % of it." "Measure over a wider range of clocks or limits."
+    M03 Model "A time or power is zero, negative or no finite number." "Measure it again or remove the row."
+    M04 Model "A clock or limit is not one that the card can be set to." "Compare it with the list of the GPU in `instances/gpus`; give the clock that was reached."
+    M05 Model "Measurements of one operating point disagree." "Measure it again, or remove the wrong one."
+    M06 Model "A value is out of reach of the card, or far off the other rows, as if in another unit." "Give times in s and powers in W: divide or multiply the rows named by 1000."
+    M07 Model "Two columns that should differ are identical." "One was copied from the other; measure each by itself."
+    M08 Model "The fit predicts held-out measurements too badly to be trusted." "Measure longer or at more points; look for rows that belong to another workload."
+    M09 Model "The measurements do not determine a model." "Measure at more and other clocks or limits."
+    M10 Model "A prediction is asked for where nothing was measured." "Stay within the range of the model, or measure there and fit again."
+    M11 Model "A model file holds a number or name that no fit would write." "Fit the model again."
+    M12 Model "The rows do not say along which axis they were measured." "Give the SM clock of every row, or the power limit of every row, and keep the other one fixed."
     M20 Model "Too few kernels were measured at the same operating points to learn from." "Measure at least 8 kernels at every point of one grid."
     M21 Model "No measurement of a new kernel was given." "Measure it at one operating point at least; the default clocks will do."
     M22 Model "A new kernel was measured at an operating point that the known kernels lack, or twice at one." "Measure it once, at one of the known points."
@@ -192,6 +214,21 @@ codes! {
     M24 Model "A new kernel is unlike all known ones." "Sweep it instead, or check units: times and powers of one card, counters as shares from 0 to 1."
     M25 Model "A counter that the known kernels have is missing." "Measure it at the first point, or learn from points without counters."
     M26 Model "Points of several types of GPU are mixed." "Learn from one type of GPU at a time."
+    M40 Model "Too few pairs of jobs were measured on a GPU to fit a model of interference." "Measure more pairs; the message says how many are needed."
+    M41 Model "The model of interference knows no GPU of this name." "Use one of those named, or fit the model to pairs measured on this GPU."
+    M42 Model "The model of interference knows no job of this name on this GPU." "Use one of the names in its data, or give the job's rate alone when the model is fitted."
+    M43 Model "A rate of a pair is not a number above 0, or a job's rate alone is missing." "Measure again; a pair that cannot share has both rates 0, and every job needs its rate alone."
+    M44 Model "Two rows of one pair disagree." "Decide which is right; (a, b) and (b, a) are the same pair and must hold the same two rates."
+    M45 Model "A job runs far faster beside another than alone." "Check the units of the two rates and that they belong to the same job."
+    M46 Model "Two rows give one job different rates alone on one GPU, or another model or batch size." "Decide which is right."
+    M47 Model "A file of a fitted model is damaged or does not fit together." "Fit the model again."
+    M48 Model "Measurements of concurrent transfers do not determine a contention line." "Measure at least two different numbers of concurrent transfers, each with a time above 0."
+    M49 Model "A contention line explains its measurements badly." "Check that all were taken on one link with transfers that began together; measure again."
+    M50 Model "Too few gang sizes were measured to fit how a workload scales." "Measure at least two sizes, one of them with the smallest gang."
+    M51 Model "A measured gang has a time, size or placement that cannot be used." "Times are above 0 s, sizes at least 1, and nodes between 1 and the number of GPUs."
+    M52 Model "The model of scaling knows no workload of this name." "Use one of those named, or fit it to gangs of this workload."
+    M53 Model "The model of scaling cannot answer for this gang." "Ask for a size and placement within what was measured; the message says what that is."
+    M54 Model "Measured gangs of one workload contradict each other." "Remove or repeat the rows named."
     B01 Scenario "The scenario is not TOML." "Look at the line and column named."
     B02 Scenario "A value that is needed is missing." "Add one of the values named."
     B03 Scenario "Two values say the same thing." "Keep one of them."
@@ -200,6 +237,45 @@ codes! {
     B06 Scenario "A profile does not tell what the job needs." "Give the figure in the scenario, or use another profile."
     B07 Scenario "A job has no option that it could run with as asked for." "Name other gang sizes, spans or stretches, or a larger cluster."
     B08 Scenario "No instance with the promised properties was found." "Try another seed, or sizes nearer to the family's."
+    N01 Gpu "NVML's library cannot be loaded." "Install NVIDIA's driver, or name the library with `--nvml-lib` or `RATS_NVML_LIB`."
+    N02 Gpu "The driver does not answer NVML." "Load the driver (`nvidia-smi` must work); in a container, start it again with the GPUs."
+    N03 Gpu "No GPU of this machine has this UUID." "See `rats discover`; the inventory may be of another machine."
+    N04 Gpu "The user may not change clocks or limits." "Run as root, or grant it once: `sudo setcap cap_sys_admin+ep` and the path of the program."
+    N05 Gpu "The GPU or its driver cannot do this." "Lock SM clocks on Volta or later, memory clocks on Ampere or later; else use the power limit."
+    N06 Gpu "A clock or limit lies outside what the GPU takes." "Use a value in the range named."
+    N07 Gpu "The GPU is lost: it fell off the bus or needs a reset." "See `dmesg` for Xid; reset the GPU or the machine. Marks stay in the journal until it answers."
+    N08 Gpu "A call of NVML does not return." "See `dmesg`; the GPU or the driver may need a reset."
+    N09 Gpu "MIG is on." "Turn it off (`nvidia-smi -mig 0`) or leave the GPU out: clocks belong to the whole GPU."
+    N10 Gpu "NVML failed in another way." "The message repeats what NVML said; `nvidia-smi -q` tells more."
+    N11 Gpu "Another program of this kind holds the GPU." "Wait for the owner named, or end it."
+    N12 Gpu "The journal cannot be written, so nothing is changed." "Name a directory with space left with `--state-dir` or `RATS_STATE_DIR`."
+    N13 Gpu "The guardian cannot be started or has ended." "Look at the limits on processes; nothing is launched without a guardian."
+    N14 Gpu "A GPU still has settings that a dead run left." "Run `rats restore` when the GPU answers and with permission."
+    N15 Gpu "A setting was changed by somebody else since, and is left alone." "Nothing, if that was wanted; else set it yourself."
+    N16 Gpu "Strangers use the GPU." "End the processes named, or leave the GPU out."
+    N17 Gpu "A dump of `nvidia-smi -q -x` is damaged or lacks something." "Make it again; the file may be truncated."
+    N18 Gpu "The energy counter is missing or does not move." "Energy is then integrated from power, which is less exact."
+    N19 Gpu "An inventory does not hold together." "Make it again with `rats discover`."
+    N20 Gpu "Persistence mode is off." "Turn it on (`sudo nvidia-smi -pm 1`): without it locks are lost when the last program ends."
+    X01 Execution "The instance or plan cannot be carried out on this machine." "The message says what is missing; `docs/executing.md` says what is needed."
+    X02 Execution "The inventory does not match the plan." "Make it again with `rats discover`, or correct node, index or type."
+    X03 Execution "A job has no command, or its command has a placeholder without a value." "Give `command` in the instance or in the file of `--jobs`."
+    X04 Execution "The file of `--jobs` does not hold together." "See `docs/executing.md`."
+    X05 Execution "The command of a job cannot be found or run." "Give its full path, and check that it may be executed."
+    X06 Execution "A job ended with an error." "See its log, named in the message."
+    X07 Execution "A job ended well long before its work can have been done." "See its log; if it is meant to be that quick, lower `least` for it in the file of `--jobs`."
+    X08 Execution "A job ran far beyond its planned time and was ended." "See its log; raise `--overrun` if it only needed longer."
+    X09 Execution "A job left processes behind; they were ended." "Let the command wait for its children; a job ends when its command ends."
+    X10 Execution "The trace cannot be written." "Make space; then run again: what has not run is carried out."
+    X11 Execution "A trace is damaged." "Only its last line may be cut short; leave out the line named."
+    X12 Execution "A job was not started because one that it must follow did not succeed." "Mend that one and run again."
+    X13 Execution "A job was not started because a GPU of its plan was lost." "Run again when the GPU is back, or with `--replan`."
+    X14 Execution "A job was not started because a limit forbids it for ever." "Make a new plan from here."
+    X15 Execution "The operating point could not be set or did not take effect." "The message repeats what the GPU said; nothing was launched there."
+    X16 Execution "No new plan was made." "The old one is carried out as far as it can be."
+    X17 Execution "A directory of a run belongs to another plan." "Name another directory with `--run-dir`."
+    X18 Execution "The run was interrupted." "Run again with the same `--run-dir`: what has not run is carried out."
+    X19 Execution "Readings do not arrive." "The GPU may hang; see `rats doctor`."
     W1 Warning "The plan was made for another file than this instance (hash differs)." "Check it against the instance it was made for."
     W2 Warning "The plan claims an objective that evaluation does not confirm." "Trust the evaluated value."
     W3 Warning "A field is unknown and was ignored." "Remove it or correct its spelling."

@@ -4,6 +4,8 @@
 pub mod data;
 pub mod dvfs;
 pub mod evaluate;
+pub mod interference;
+pub mod scaling;
 pub mod score;
 pub mod split;
 pub mod statistics;

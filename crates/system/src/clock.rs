@@ -21,11 +21,27 @@ impl Stopwatch {
     }
 }
 
-/// The date in UTC, such as `2024-02-29`.
+/// Time since a moment that is the same for all processes and lasts until the machine restarts.
+pub fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Time since 1970-01-01 in UTC, as the machine has it; it may jump.
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+pub fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Waits. Only for polling what cannot be waited for; everything else waits for events.
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+pub fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// The date in UTC, such as `2024-02-29`.
 pub fn today() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    date(since.as_secs() / 86_400)
+    date(since_epoch().as_secs() / 86_400)
 }
 
 /// The Gregorian date of a day counted from 1970-01-01.

@@ -7,7 +7,7 @@ use super::*;
 use crate::import::contents;
 
 /// A file name and a header of every layout.
-const LAYOUTS: [(Source, &str, &str); 12] = [
+const LAYOUTS: [(Source, &str, &str); 16] = [
     (Source::Zeus, "summary_power_v100.csv", ZEUS),
     (Source::Zeus, "summary_train.csv", ZEUS_TRAIN),
     (Source::Zeus, "V100+m+gpu0,1.csv", ZEUS_WINDOW),
@@ -19,6 +19,10 @@ const LAYOUTS: [(Source, &str, &str); 12] = [
     (Source::Gavel, "isolated_throughput.csv", ALONE),
     (Source::Gavel, "colocated_throughput.csv", PAIRS),
     (Source::Muri, "trace1.csv", MURI),
+    (Source::UlisboaPtx, "gtxtitanx_realbenchmarks.csv", PTX),
+    (Source::UlisboaPower, "titanx_micro_all.csv", POWER),
+    (Source::KernelTuner, "x_cache_y.json", "{\"cache\": "),
+    (Source::Mpt, "mpt_training_throughput.csv", MPT),
     (Source::Csv, "mine.csv", CSV),
 ];
 

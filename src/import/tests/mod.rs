@@ -2,6 +2,7 @@
 
 mod damaged;
 mod fuzz;
+mod kernels;
 mod library;
 mod samples;
 
@@ -39,3 +40,8 @@ const PAIRS: &str = "source,gpu,job1,scale_factor1,job2,scale_factor2,steps_per_
 const MURI: &str = "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,\
                     resource_time_0,resource_time_1,resource_time_2,priority";
 const CSV: &str = "model,gpu_type,sm_mhz,power_limit_w,step_s,power_w,gpus,gradient_bytes,overlap,consolidated";
+const PTX: &str = "benchmark,mem_clock_mhz,core_clock_mhz,time,power_w,energy";
+const MPT: &str = "section,Model,SeqLen (T),# GPUs,GPU,MFU,HFU,Model TFLOP,MicroBatchSize,GradAccum,GlobalBatchSize,\
+                   Throughput (S/s),Throughput (T/s),Throughput (T/s/GPU),GlobalBatchSize (T),Precision,MP Mode,\
+                   Sharding Strategy,Activation Checkpointing,Activation CPUOffload,NumParams";
+const POWER: &str = "2\n975,3505\n2,1\nSP ADD,L2,DRAM\n";

@@ -61,6 +61,7 @@ pub(in super::super) fn import(inputs: &[Input], imported: &mut Imported) {
         repeat(input, &mut kernels, &mut imported.findings);
     }
     for (gpu_type, (file, kernels)) in &kernels {
+        above_one(gpu_type, file, kernels, &mut imported.findings);
         let profiles = kernels.iter().enumerate().map(|(i, kernel)| profile(gpu_type, file, i + 1, kernel));
         imported.profiles.extend(profiles);
     }
@@ -117,6 +118,19 @@ fn repeat(input: &Input, all: &mut Kernels, findings: &mut Findings) {
         );
         findings.suspect(Code::S13, name, message);
     }
+}
+
+/// Names the kernels of a GPU that use more of a component than its peak.
+fn above_one(gpu_type: &str, file: &str, kernels: &[Kernel], findings: &mut Findings) {
+    let most = |kernel: &Kernel| kernel.counters.values().copied().fold(0.0, f64::max);
+    let above: Vec<_> = kernels.iter().enumerate().filter(|(_, kernel)| most(kernel) > 1.0).collect();
+    if above.is_empty() {
+        return;
+    }
+    let greatest = above.iter().map(|(_, kernel)| most(kernel)).fold(0.0, f64::max);
+    let names: Vec<_> = above.iter().map(|(position, _)| format!("micro-{:03}", position + 1)).collect();
+    let message = format!("{gpu_type}: utilizations up to {greatest} in {}.", names.join(", "));
+    findings.suspect(Code::S12, file, message);
 }
 
 fn distance(one: &Counters, other: &Counters) -> f64 {

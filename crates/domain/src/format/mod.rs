@@ -3,6 +3,8 @@
 mod fabric;
 mod gpu;
 mod instance;
+mod inventory;
+mod model;
 mod pairs;
 mod plan;
 mod profile;
@@ -16,6 +18,10 @@ pub use gpu::{ClockRunFile, ClocksFile, GpuFigure, GpuFigureKind, GpuFile, Power
 pub use instance::{
     ClusterFile, FixedFile, GpuTypeFile, InstanceFile, JobFile, NodeFile, OptionFile, PointFile, PowerMode, SwitchFile,
     TermFile, UnavailableFile,
+};
+pub use inventory::{InventoryFile, InventoryGpuFile};
+pub use model::{
+    AxisFile, CorrectionFile, CurveFile, IntervalFile, ModelFile, NamedFile, RangeFile, ResidualFile, ValidatedFile,
 };
 pub use pairs::{PairFile, PairWorkloadFile, PairsFile};
 pub use plan::{AssignmentFile, PlanFile};

@@ -249,9 +249,9 @@ macro_rules! flags {
 
 flags! {
     TimeUnusable "time_unusable"
-        "The time cannot be that of this workload (another workload has the very same column): do not use it."
+        "The time cannot be that of this workload: another has the very same column, or it is in another unit."
     PowerUnusable "power_unusable"
-        "The power cannot be that of this workload (another workload has the very same column): do not use it."
+        "The power cannot be that of this workload: another has the very same column, or it is in another unit."
     TimeRelative "time_relative"
         "The unit of the time is unknown: use it only in proportion to other times of the same workload."
     TimeQuantized "time_quantized"

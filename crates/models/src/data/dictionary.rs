@@ -53,5 +53,9 @@ fn range<R>(column: &Column<R>) -> String {
     }
     let from =
         if least.to_bits() == f64::MIN_POSITIVE.to_bits() { "above 0".to_owned() } else { format!("from {least}") };
-    format!("{from} to {most:e}")
+    match most {
+        1e18.. => from,
+        1e9.. => format!("{from} to {most:e}"),
+        _ => format!("{from} to {most}"),
+    }
 }

@@ -176,3 +176,153 @@ fn provenance(source: &SourceFile) -> Provenance {
         licence: source.licence.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rats_domain::format::{
+        ColumnOrigin, Document as _, Figure, GangFile, Kind, OriginFile, PairsFile, ProfileFile, StagesFile,
+        WorkloadFile,
+    };
+
+    use super::*;
+
+    fn source() -> SourceFile {
+        let text = |text: &str| Some(text.to_owned());
+        SourceFile {
+            id: text("ttu"),
+            title: "t".to_owned(),
+            commit: text("0b28"),
+            licence: text("MIT"),
+            path: text("f.csv"),
+            ..SourceFile::default()
+        }
+    }
+
+    fn profile(change: impl FnOnce(&mut ProfileFile)) -> Profile {
+        let workload =
+            WorkloadFile { model: "dgemm".to_owned(), step: "one run".to_owned(), ..WorkloadFile::default() };
+        let column = ColumnOrigin { kind: Kind::Measured, note: None };
+        let origin = OriginFile { step_s: column.clone(), power_w: Some(column), counters: None };
+        let mut file = ProfileFile::new("v100-ttu-dgemm".to_owned(), "v100".to_owned(), workload, source(), origin);
+        change(&mut file);
+        Profile::new(file).unwrap()
+    }
+
+    fn measured(clock: i64, flags: &[Flag]) -> MeasuredPointFile {
+        MeasuredPointFile {
+            sm_mhz: Some(clock),
+            step_s: Some(2.0),
+            power_w: Some(150.0),
+            flags: flags.to_vec(),
+            ..MeasuredPointFile::default()
+        }
+    }
+
+    #[test]
+    fn energy_is_power_times_time_where_both_can_be_used() {
+        let profile = profile(|file| {
+            file.points =
+                vec![measured(510, &[]), measured(517, &[Flag::TimeUnusable]), measured(525, &[Flag::TimeRelative])];
+        });
+        let (data, warnings) = from_profiles(&[profile], &[]);
+        assert_eq!(warnings, []);
+        let energies: Vec<_> = data.points.iter().map(|point| point.energy_j).collect();
+        assert_eq!(energies, [Some(300.0), None, Some(300.0)]);
+        let point = &data.points[0];
+        assert_eq!((point.source.as_str(), point.workload.as_str(), point.gpus), ("ttu", "dgemm", 1));
+        assert_eq!(point.provenance.licence.as_deref(), Some("MIT"));
+    }
+
+    #[test]
+    fn counters_of_the_profile_hold_at_every_point_unless_measured_there() {
+        let profile = profile(|file| {
+            file.counters = [("util_l2".to_owned(), 0.5), ("util_int".to_owned(), 0.1)].into();
+            file.points = vec![measured(510, &[]), measured(517, &[])];
+            file.points[1].counters = [("util_l2".to_owned(), 0.75)].into();
+            file.gang = Some(GangFile { gpus: 8, dp: 2, pp: 2, tp: 2 });
+        });
+        let (data, _) = from_profiles(&[profile], &[]);
+        let l2: Vec<_> = data.points.iter().map(|point| (point.counters["util_l2"], point.counters.len())).collect();
+        assert_eq!((l2, data.points[0].gpus), (vec![(0.5, 2), (0.75, 2)], 8));
+    }
+
+    #[test]
+    fn a_gang_keeps_its_stages_and_states_its_tokens() {
+        let profile = profile(|file| {
+            file.batch_per_gpu = Some(Figure::measured(4.0, "b"));
+            file.sequence_tokens = Some(Figure::measured(2048.0, "s"));
+            file.workload.settings = [("sharding".to_owned(), "FULL_SHARD".to_owned())].into();
+            file.scaling = vec![ScalingFile {
+                gpus: 8,
+                nodes: Some(1),
+                consolidated: None,
+                step_s: 0.5,
+                power_w: None,
+                stages: Some(StagesFile { load_s: 0.1, compute_s: 0.3, network_s: 0.2 }),
+                flags: Vec::new(),
+            }];
+        });
+        let (data, _) = from_profiles(&[profile], &[]);
+        let gang = &data.gangs[0];
+        // 8 GPUs x 4 samples x 2048 tokens in 0.5 s.
+        assert_eq!((gang.tokens_per_s, gang.network_s), (Some(131_072.0), Some(0.2)));
+        assert_eq!((gang.sharding.as_deref(), gang.recompute), (Some("FULL_SHARD"), None));
+    }
+
+    fn pairs(rates: &[(usize, usize, f64, f64)]) -> Pairs {
+        let workload = |name: &str, alone| PairWorkloadFile {
+            name: name.to_owned(),
+            model: None,
+            batch: Some(8.0),
+            gpus: 1,
+            consolidated: Some(true),
+            alone,
+        };
+        Pairs::new(PairsFile {
+            format: PairsFile::FORMAT.to_owned(),
+            id: "v100-ttu-cold-pairs".to_owned(),
+            gpu_type: "v100".to_owned(),
+            source: source(),
+            workloads: vec![workload("b", Some(4.0)), workload("a", None)],
+            pairs: rates.iter().map(|&(i, j, one, two)| PairFile(i, j, one, two)).collect(),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn mirrored_rows_are_one_pair_with_the_first_name_first() {
+        let (data, warnings) = from_profiles(&[], &[pairs(&[(0, 1, 2.0, 3.0), (1, 0, 3.0, 2.0), (0, 0, 0.0, 0.0)])]);
+        assert_eq!(warnings, []);
+        let rows: Vec<_> =
+            data.pairs.iter().map(|pair| (pair.a.job.as_str(), pair.b.job.as_str(), pair.can_share)).collect();
+        assert_eq!(rows, [("a", "b", true), ("b", "b", false)]);
+        let pair = &data.pairs[0];
+        assert_eq!((pair.a.shared_rate, pair.b.shared_rate, pair.series.as_str()), (3.0, 2.0, "cold"));
+        // 2 steps/s next to a, 4 alone; a never ran alone.
+        assert_eq!((pair.b.normalized_rate(), pair.a.normalized_rate()), (Some(0.5), None));
+    }
+
+    #[test]
+    fn a_pair_in_one_order_only_is_turned_if_need_be() {
+        let (data, _) = from_profiles(&[], &[pairs(&[(0, 1, 2.0, 3.0)])]);
+        let pair = &data.pairs[0];
+        assert_eq!((pair.a.job.as_str(), pair.a.shared_rate, pair.b.shared_rate), ("a", 3.0, 2.0));
+    }
+
+    #[test]
+    fn mirrored_rows_that_disagree_are_named_and_flagged() {
+        let (data, warnings) = from_profiles(&[], &[pairs(&[(0, 1, 2.0, 3.5), (1, 0, 3.0, 2.0)])]);
+        assert_eq!((data.pairs.len(), warnings.len()), (1, 1));
+        assert_eq!(warnings[0].code, Code::S08);
+        assert_eq!(warnings[0].message, "`a` next to `b` makes 3 and 2 steps/s, in the other order 3.5 and 2.");
+        // The row with `a` first is kept.
+        assert_eq!((data.pairs[0].a.shared_rate, &data.pairs[0].flags), (3.0, &vec![Flag::Disagrees]));
+    }
+
+    #[test]
+    fn names_lose_the_gpu_and_source_they_begin_with() {
+        assert_eq!(short_name("a40-perseus-bloom-stage0", "a40", "perseus"), "bloom-stage0");
+        assert_eq!(short_name("a40-net-b32", "a40", "unnamed"), "net-b32");
+        assert_eq!(short_name("other", "a40", "zeus"), "other");
+    }
+}

@@ -106,7 +106,7 @@ impl Row for Point {
                 }
             },
         );
-        Some(column.within(counter.unit, 0.0, MOST).missing("not measured"))
+        Some(column.within(counter.unit, 0.0, counter.most).missing("not measured"))
     }
 }
 

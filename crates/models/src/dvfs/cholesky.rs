@@ -12,13 +12,13 @@ impl Cholesky {
     pub fn new(n: usize, entry: impl Fn(usize, usize) -> f64) -> Option<Self> {
         let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
         for i in 0..n {
-            let mut row = Vec::with_capacity(i + 1);
-            for j in 0..=i {
-                let other = if j == i { &row } else { &rows[j] };
-                let known: f64 = row.iter().zip(other).take(j).map(|(a, b)| a * b).sum();
-                let rest = entry(i, j) - known;
-                row.push(if i == j { pivot(rest)? } else { rest / rows[j][j] });
+            let mut row: Vec<f64> = Vec::with_capacity(i + 1);
+            for (j, other) in rows.iter().enumerate() {
+                let known: f64 = row.iter().zip(other).map(|(a, b)| a * b).sum();
+                row.push((entry(i, j) - known) / other[j]);
             }
+            let known: f64 = row.iter().map(|a| a * a).sum();
+            row.push(pivot(entry(i, i) - known)?);
             rows.push(row);
         }
         Some(Self { rows })
@@ -45,11 +45,6 @@ impl Cholesky {
             }
         }
         found
-    }
-
-    /// Sum of the logarithms of the factor's diagonal: half the logarithm of the determinant of K.
-    pub fn log_diagonal(&self) -> f64 {
-        self.rows.iter().filter_map(|row| row.last()).map(|pivot| pivot.ln()).sum()
     }
 
     /// The diagonal of `K^-1`: the squared columns of `L^-1`.

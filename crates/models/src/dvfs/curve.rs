@@ -29,7 +29,7 @@ use crate::statistics::{mean, median, robust_deviation};
 
 use super::card::Voltage;
 use super::fit::{Fitted, fit};
-use super::forms::{Form, candidates};
+use super::forms::{COLUMNS, Form, Row, candidates};
 use super::residual::{Correction, Parts};
 use super::scope::{Axis, Place, Sample, Scope};
 
@@ -65,6 +65,8 @@ pub struct Curve {
     pub outer: f64,
     /// Mean relative error of held-out folds by form, the chosen form first.
     pub validated: Vec<(String, f64)>,
+    /// Standard errors of the coefficients: a jackknife over the folds, each with its own shape.
+    pub deviations: Row,
 }
 
 /// What a curve says of a place.
@@ -88,6 +90,14 @@ struct Candidate {
     name: String,
 }
 
+/// A candidate and what its folds say of it.
+struct Judged {
+    error: f64,
+    candidate: Candidate,
+    left: Vec<Left>,
+    parts: Vec<Row>,
+}
+
 /// A sample, predicted without its fold.
 #[derive(Clone, Copy)]
 struct Left {
@@ -102,51 +112,55 @@ impl Curve {
         let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
         let keys: Vec<(u64, u64)> = samples.iter().map(|s| (s.at.core.to_bits(), s.at.mem.to_bits())).collect();
         let splits = folds(&keys, FOLDS, SEED);
-        let mut judged: Vec<(f64, Candidate, Vec<Left>)> = Vec::new();
+        let mut judged: Vec<Judged> = Vec::new();
         for candidate in all(quantity, &scope, card) {
-            let mut left = Vec::new();
+            let (mut left, mut parts) = (Vec::new(), Vec::new());
             for split in &splits {
                 let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
-                let Some(part) = Self::plain(quantity, axis, &fitted, &candidate, card) else { break };
+                let Some(part) = Self::plain(quantity, &scope, &fitted, &candidate) else { break };
                 left.extend(split.held.iter().map(|&at| part.left(at, samples[at])));
+                parts.push(part.fitted.coefficients);
             }
             if left.len() == samples.len()
                 && let Some(error) = robust_mean(&left)
             {
-                judged.push((error, candidate, left));
+                judged.push(Judged { error, candidate, left, parts });
             }
         }
-        judged.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (_, candidate, left) = judged.first()?;
-        let mut curve = Self::plain(quantity, axis, samples, candidate, card)?;
+        judged.sort_by(|a, b| a.error.total_cmp(&b.error));
+        let Judged { candidate, left, parts, .. } = judged.first()?;
+        let mut curve = Self::plain(quantity, &scope, samples, candidate)?;
         curve.calibrate(left);
-        curve.validated = judged.iter().map(|(error, candidate, _)| (candidate.name.clone(), *error)).collect();
+        curve.validated = judged.iter().map(|of| (of.candidate.name.clone(), of.error)).collect();
+        curve.deviations = jackknife(parts);
         Some(curve)
     }
 
-    fn plain(
-        quantity: Quantity,
-        axis: Axis,
-        samples: &[Sample],
-        candidate: &Candidate,
-        card: Option<&Voltage>,
-    ) -> Option<Self> {
-        let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
-        // The card's voltage is stated in MHz; shapes are relative to the highest clock of these samples.
-        let fixed = if candidate.fixed.is_empty() { Vec::new() } else { card?.shape(&scope) };
-        let fitted = fit(candidate.form, &scope, samples, &fixed)?;
-        let left = |sample: &Sample| (sample.value / fitted.value(&scope, sample.at)).ln();
+    fn plain(quantity: Quantity, scope: &Scope, samples: &[Sample], candidate: &Candidate) -> Option<Self> {
+        let fitted = fit(candidate.form, scope, samples, &candidate.fixed)?;
+        let left = |sample: &Sample| (sample.value / fitted.value(scope, sample.at)).ln();
         let places: Vec<Place> = samples.iter().map(|sample| sample.at).collect();
         let residuals: Vec<f64> = samples.iter().map(left).collect();
-        let correction = Correction::fit(&scope, &places, &residuals)?;
-        Some(Self { quantity, scope, fitted, correction, inner: 0.0, outer: 0.0, validated: Vec::new() })
+        let correction = Correction::fit(scope, &places, &residuals)?;
+        let deviations = [0.0; COLUMNS];
+        Some(Self {
+            quantity,
+            scope: *scope,
+            fitted,
+            correction,
+            inner: 0.0,
+            outer: 0.0,
+            validated: Vec::new(),
+            deviations,
+        })
     }
 
     /// A curve of stated parts, as from a file; `None` where the correction's covariance is singular.
     pub fn given(quantity: Quantity, scope: Scope, fitted: Fitted, parts: Parts, widths: (f64, f64)) -> Option<Self> {
         let correction = Correction::given(&scope, parts)?;
         let (inner, outer) = widths;
-        Some(Self { quantity, scope, fitted, correction, inner, outer, validated: Vec::new() })
+        let deviations = [0.0; COLUMNS];
+        Some(Self { quantity, scope, fitted, correction, inner, outer, validated: Vec::new(), deviations })
     }
 
     /// Mean relative error of held-out folds.
@@ -219,6 +233,16 @@ fn all(quantity: Quantity, scope: &Scope, card: Option<&Voltage>) -> Vec<Candida
         }));
     }
     found
+}
+
+/// Standard errors from coefficients that were each fitted without one of k folds: sqrt((k-1)/k sum (c - mean)^2).
+fn jackknife(parts: &[Row]) -> Row {
+    let k = parts.len().max(1) as f64;
+    std::array::from_fn(|column| {
+        let middle = parts.iter().map(|row| row[column]).sum::<f64>() / k;
+        let squares: f64 = parts.iter().map(|row| (row[column] - middle).powi(2)).sum();
+        ((k - 1.0) / k * squares).sqrt()
+    })
 }
 
 /// Mean of relative errors, outliers cut off at six robust deviations beyond the median.

@@ -120,7 +120,9 @@ impl Problem<'_> {
                 }
             }
             if !moved {
-                steps.iter_mut().for_each(|step| *step /= 2.0);
+                for step in &mut steps {
+                    *step /= 2.0;
+                }
                 if steps.iter().zip(parameters).all(|(step, p)| *step <= 1e-7 * (p.high - p.low)) {
                     break;
                 }

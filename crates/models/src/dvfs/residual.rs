@@ -134,9 +134,9 @@ fn capped_mean(errors: &[f64]) -> Option<f64> {
     mean(&errors.iter().map(|error| error.abs().min(most)).collect::<Vec<_>>())
 }
 
-/// 1 over Tukey's bisquare weight, at most 1e4.
+/// 1 over Tukey's bisquare weight, at most 1e6.
 fn inflation(error: f64) -> f64 {
-    let inside = (1.0 - (error / OUTLIER).powi(2)).max(0.01);
+    let inside = (1.0 - (error / OUTLIER).powi(2)).max(1e-3);
     1.0 / (inside * inside)
 }
 

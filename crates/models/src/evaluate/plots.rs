@@ -1,0 +1,156 @@
+//! Charts of a report as SVG: measured curves with predictions and intervals, errors by task, learning curves.
+
+use plotters::prelude::{
+    BLACK, BLUE, ChartBuilder, Circle, Color as _, IntoDrawingArea as _, LineSeries, Palette, Palette99, PathElement,
+    RED, SVGBackend, SeriesLabelPosition, TRANSPARENT, WHITE,
+};
+
+use crate::score::{Quantity, Score};
+use crate::statistics::mean;
+
+use super::dvfs::Example;
+
+/// Width and height.
+const SIZE: (u32, u32) = (760, 440);
+
+/// A file and its content.
+pub type Plot = (String, String);
+
+/// One chart an example: measured points, those that were fitted filled, prediction and 90 % interval.
+pub fn curves(examples: &[Example]) -> Vec<Plot> {
+    let plot = |example: &Example| {
+        let words: String =
+            example.title.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
+        let mut text = String::new();
+        curve(&mut text, example).ok()?;
+        Some((format!("curve-{words}-{}.svg", example.quantity.name()), text))
+    };
+    examples.iter().filter_map(plot).collect()
+}
+
+/// Median, mean and 95th percentile of the error of each model, one chart a quantity.
+pub fn learning(scores: &[Score], quantity: Quantity) -> Option<Plot> {
+    let strides = [8.0, 4.0, 2.0];
+    let mut gpus: Vec<(&str, &str)> = scores.iter().map(|s| (s.source.as_str(), s.gpu.as_str())).collect();
+    gpus.sort_unstable();
+    gpus.dedup();
+    let figure = |(source, gpu): (&str, &str), stride: f64| {
+        let task = format!("every-{stride}{}-clock", if stride < 3.0 { "nd" } else { "th" });
+        let of: Vec<f64> = scores
+            .iter()
+            .filter(|s| {
+                s.task == task && s.source == source && s.gpu == gpu && s.model == "rats" && s.quantity == quantity
+            })
+            .filter_map(|s| s.mape)
+            .collect();
+        mean(&of).map(|error| (1.0 / stride, 100.0 * error))
+    };
+    let lines: Vec<(String, Vec<(f64, f64)>)> = gpus
+        .into_iter()
+        .map(|of| (format!("{} {}", of.0, of.1), strides.iter().filter_map(|&stride| figure(of, stride)).collect()))
+        .filter(|(_, points): &(String, Vec<_>)| !points.is_empty())
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut text = String::new();
+    let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
+    line_chart(&mut text, &title, "share of clocks fitted", "mean relative error, %", &lines).ok()?;
+    Some((format!("learning-{}.svg", quantity.name()), text))
+}
+
+/// Quartiles are not kept in scores; the distribution is drawn from examples' errors: share of points over error.
+pub fn errors(examples: &[Example], quantity: Quantity) -> Option<Plot> {
+    let line = |example: &Example| {
+        let held = example.points.iter().filter(|point| !point.2);
+        let mut errors: Vec<f64> = held.map(|point| 100.0 * (point.3[0] / point.1 - 1.0).abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let n = errors.len() as f64;
+        let points = errors.into_iter().enumerate().map(|(at, error)| (error, (at + 1) as f64 / n)).collect();
+        (example.title.clone(), points)
+    };
+    let lines: Vec<(String, Vec<(f64, f64)>)> =
+        examples.iter().filter(|example| example.quantity == quantity).map(line).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut text = String::new();
+    let title = format!("Errors of {} at held-out clocks, the median workload of each GPU", quantity.name());
+    line_chart(&mut text, &title, "relative error, %", "share of points", &lines).ok()?;
+    Some((format!("errors-{}.svg", quantity.name()), text))
+}
+
+type Failed<'t> =
+    plotters::drawing::DrawingAreaErrorKind<<SVGBackend<'t> as plotters::prelude::DrawingBackend>::ErrorType>;
+
+fn curve<'t>(text: &'t mut String, example: &Example) -> Result<(), Failed<'t>> {
+    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let values = example.points.iter().flat_map(|point| [point.1, point.3[1], point.3[2]]);
+    let (low, high) = range(values);
+    let (left, right) = range(example.points.iter().map(|point| point.0.core));
+    let mut chart = ChartBuilder::on(&area)
+        .caption(&example.title, ("sans-serif", 16))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(56)
+        .build_cartesian_2d(left..right, low..high)?;
+    let unit = if example.quantity == Quantity::Time { "time of a step" } else { "power, W" };
+    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("SM clock, MHz").y_desc(unit).draw()?;
+    let mut memories: Vec<f64> = example.points.iter().map(|point| point.0.mem).collect();
+    memories.dedup_by(|a, b| a.total_cmp(b).is_eq());
+    for memory in memories {
+        let of: Vec<_> = example.points.iter().filter(|point| point.0.mem.total_cmp(&memory).is_eq()).collect();
+        let band = of.iter().map(|p| (p.0.core, p.3[2])).chain(of.iter().rev().map(|p| (p.0.core, p.3[1])));
+        let polygon = plotters::element::Polygon::new(band.collect::<Vec<_>>(), BLUE.mix(0.15));
+        chart.draw_series([polygon])?;
+        chart.draw_series(LineSeries::new(of.iter().map(|p| (p.0.core, p.3[0])), BLUE.stroke_width(2)))?;
+        chart.draw_series(of.iter().map(|p| {
+            let style = if p.2 { BLACK.filled() } else { RED.stroke_width(1) };
+            Circle::new((p.0.core, p.1), 3, style)
+        }))?;
+    }
+    area.present()
+}
+
+fn line_chart<'t>(
+    text: &'t mut String,
+    title: &str,
+    x: &str,
+    y: &str,
+    lines: &[(String, Vec<(f64, f64)>)],
+) -> Result<(), Failed<'t>> {
+    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let right = points().map(|point| point.0).fold(0.0, f64::max);
+    let high = points().map(|point| point.1).fold(0.0, f64::max);
+    let mut chart = ChartBuilder::on(&area)
+        .caption(title, ("sans-serif", 16))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(56)
+        .build_cartesian_2d(0.0..right * 1.05, 0.0..high * 1.05)?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc(x).y_desc(y).draw()?;
+    for (at, (name, points)) in lines.iter().enumerate() {
+        let color = Palette99::pick(at).to_rgba();
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?
+            .label(name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .border_style(BLACK.mix(0.3))
+        .background_style(WHITE.mix(0.8))
+        .draw()?;
+    area.present()
+}
+
+/// The range of values with a margin of 5 %.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let margin = 0.05 * (high - low).max(1e-12);
+    (low - margin, high + margin)
+}

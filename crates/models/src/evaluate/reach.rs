@@ -1,0 +1,136 @@
+//! What is to be reached: bounds on scores, mean over seeds, and whether they hold.
+
+use crate::score::{Quantity, Score};
+use crate::statistics::{largest, mean};
+
+/// Which figure of a score is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Mean relative error.
+    Mape,
+    /// Mean absolute error.
+    MeanAbs,
+    /// Balanced accuracy: at least.
+    BalancedAccuracy,
+}
+
+/// A bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Task.
+    pub task: &'static str,
+    /// Source.
+    pub source: &'static str,
+    /// GPU; empty: every one.
+    pub gpu: &'static str,
+    /// Quantity.
+    pub quantity: Quantity,
+    /// Figure.
+    pub metric: Metric,
+    /// The bound.
+    pub bound: f64,
+}
+
+/// A bound and how it was kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The GPU that was judged.
+    pub gpu: String,
+    /// Mean over seeds.
+    pub mean: f64,
+    /// The worst seed.
+    pub worst: f64,
+    /// Whether the mean keeps the bound.
+    pub kept: bool,
+}
+
+const fn mape(task: &'static str, source: &'static str, gpu: &'static str, quantity: Quantity, bound: f64) -> Reach {
+    Reach { task, source, gpu, quantity, metric: Metric::Mape, bound }
+}
+
+/// All bounds.
+pub static REACH: [Reach; 20] = [
+    mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Time, 0.004),
+    mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Power, 0.010),
+    mape("every-4th-clock", "perseus", "a40", Quantity::Time, 0.008),
+    mape("every-4th-clock", "perseus", "a40", Quantity::Power, 0.010),
+    mape("every-4th-clock", "ttu", "v100", Quantity::Time, 0.02),
+    mape("every-4th-clock", "ttu", "v100", Quantity::Power, 0.02),
+    mape("every-4th-clock", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.02),
+    mape("every-4th-clock", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.02),
+    mape("every-4th-cell", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.02),
+    mape("every-4th-cell", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.02),
+    mape("every-4th-clock", "ulisboa-power", "gtx-titan-x", Quantity::Power, 0.02),
+    mape("regret-free", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-5", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-10", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-free", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-5", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-10", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-free", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("regret-5", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("regret-10", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+];
+
+impl Reach {
+    /// How `rats` kept the bound, by GPU; nothing where it was not judged.
+    pub fn outcomes(&self, scores: &[Score]) -> Vec<Outcome> {
+        let of = |score: &&Score| {
+            score.task == self.task
+                && score.source == self.source
+                && score.model == "rats"
+                && score.quantity == self.quantity
+                && (self.gpu.is_empty() || score.gpu == self.gpu)
+        };
+        let mut gpus: Vec<&str> = scores.iter().filter(of).map(|score| score.gpu.as_str()).collect();
+        gpus.sort_unstable();
+        gpus.dedup();
+        gpus.into_iter()
+            .filter_map(|gpu| {
+                let figures: Vec<f64> =
+                    scores.iter().filter(of).filter(|s| s.gpu == gpu).filter_map(|s| self.figure(s)).collect();
+                let mean = mean(&figures)?;
+                let least = self.metric == Metric::BalancedAccuracy;
+                let worst =
+                    if least { -largest(&figures.iter().map(|f| -f).collect::<Vec<_>>())? } else { largest(&figures)? };
+                let kept = if least { mean >= self.bound } else { mean <= self.bound };
+                Some(Outcome { gpu: gpu.to_owned(), mean, worst, kept })
+            })
+            .collect()
+    }
+
+    fn figure(&self, score: &Score) -> Option<f64> {
+        match self.metric {
+            Metric::Mape => score.mape,
+            Metric::MeanAbs => score.mean_abs,
+            Metric::BalancedAccuracy => score.balanced_accuracy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::Subject;
+
+    #[test]
+    fn a_bound_is_judged_by_the_mean_over_seeds() {
+        let score = |seed, mape| Score {
+            mape: Some(mape),
+            ..Score::empty(Subject {
+                task: "every-4th-clock".to_owned(),
+                source: "ttu".to_owned(),
+                gpu: "v100".to_owned(),
+                model: "rats".to_owned(),
+                quantity: Quantity::Power,
+                seed,
+            })
+        };
+        let reach = mape("every-4th-clock", "ttu", "", Quantity::Power, 0.02);
+        let outcomes = reach.outcomes(&[score(0, 0.015), score(1, 0.023)]);
+        assert_eq!(outcomes.len(), 1);
+        assert!((outcomes[0].mean - 0.019).abs() < 1e-12 && outcomes[0].kept);
+        assert!((outcomes[0].worst - 0.023).abs() < 1e-12);
+        assert_eq!(reach.outcomes(&[]), []);
+    }
+}

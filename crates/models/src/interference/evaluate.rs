@@ -1,0 +1,178 @@
+//! How well rates of pairs are predicted that no model saw.
+//!
+//! Held out are *unordered* pairs: a pair's rates are never fitted in the other order. Tasks, each on every type of GPU:
+//!
+//! * `pair-unseen`: a fifth of the pairs is held out; their jobs ran with others. Rates of those that can share, and
+//!   whether they can.
+//! * `can-share`: the same question of who can share for 100 seeds; so few pairs cannot that one of them moves a seed's
+//!   figure by 0.1.
+//! * `model-unseen`: each training model in turn is held out of all pairs, with all its batch sizes; what is known of its
+//!   jobs are their rates alone. The seed numbers the models in order of their names.
+//! * `model-unseen-N`: the same, but each of its jobs was measured beside N others, chosen at random.
+//! * `floor`: the two rates of a job beside itself, which differ by noise alone.
+
+use std::collections::BTreeMap;
+
+use rats_domain::problem::Problems;
+
+use crate::data::Pair;
+use crate::score::{Held, Quantity, Score, Subject};
+use crate::split::{Random, hold_out};
+
+use super::baselines::Baseline;
+use super::jobs::{Job, catalogue};
+use super::memory::Memory;
+use super::table::{Cell, Table, tables};
+use super::{Estimate, Fitted, members};
+
+/// Share of the unordered pairs that is held out.
+const HELD: f64 = 0.2;
+const SHARING_SEEDS: u64 = 100;
+/// Measured partners of each job of a model that is otherwise new.
+const PARTNERS: [usize; 3] = [1, 3, 6];
+
+/// All tasks on pairs of one source and series, for these seeds.
+///
+/// # Errors
+/// As [`super::InterferenceModel::train`].
+pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
+    let jobs = catalogue(pairs, &[]).map_err(Problems)?;
+    let source = pairs.first().map_or_else(String::new, |pair| pair.source.clone());
+    let mut scores = Vec::new();
+    for (gpu, table) in tables(pairs, &jobs).map_err(Problems)? {
+        let task = Task { source: &source, gpu: &gpu, jobs: &jobs, table: &table };
+        for &seed in seeds {
+            scores.extend(task.pairs_unseen(seed)?);
+        }
+        scores.extend((1..=SHARING_SEEDS).map(|seed| task.sharing(seed)));
+        scores.extend(task.models_unseen(seeds.first().copied().unwrap_or(0))?);
+        scores.push(task.floor(pairs));
+    }
+    Ok(scores)
+}
+
+struct Task<'a> {
+    source: &'a str,
+    gpu: &'a str,
+    jobs: &'a [Job],
+    table: &'a Table,
+}
+
+impl Task<'_> {
+    fn subject(&self, task: &str, model: &str, quantity: Quantity, seed: u64) -> Subject {
+        Subject {
+            task: task.to_owned(),
+            source: self.source.to_owned(),
+            gpu: self.gpu.to_owned(),
+            model: model.to_owned(),
+            quantity,
+            seed,
+        }
+    }
+
+    fn pairs_unseen(&self, seed: u64) -> Result<Vec<Score>, Problems> {
+        let keys: Vec<(usize, usize)> = self.table.sharing.iter().map(|&(a, b, _)| (a, b)).collect();
+        let held: Vec<(usize, usize)> = hold_out(&keys, HELD, seed).held.iter().map(|&at| keys[at]).collect();
+        let known = self.table.only(|pair| !held.contains(&pair));
+        let out = self.table.only(|pair| held.contains(&pair));
+        let fitted = Fitted::to(self.jobs, self.gpu, known.clone())?;
+        let task = "pair-unseen";
+        let mut scores = self.judged(task, seed, &fitted, &out);
+        let subject = |model: &str| self.subject(task, model, Quantity::Rate, seed);
+        for (at, name) in members::NAMES.into_iter().enumerate() {
+            let rate = |i, j| fitted.members.rates(self.jobs, &fitted.features, i, j)[at];
+            scores.push(Score::of(subject(name), &guessed(&out.cells, rate), 0));
+        }
+        for baseline in Baseline::ALL {
+            let rate = |i, j| baseline.rate(self.jobs, &known.cells, i, j);
+            scores.push(Score::of(subject(baseline.name()), &guessed(&out.cells, rate), 0));
+        }
+        Ok(scores)
+    }
+
+    /// What the model says of pairs: rates, and who can share.
+    fn judged(&self, task: &str, seed: u64, fitted: &Fitted, out: &Table) -> Vec<Score> {
+        let said = |cell: &Cell| fitted.estimate(self.jobs, cell.victim, cell.partner);
+        let held: Vec<Held> = out.cells.iter().filter_map(|cell| Some(held(cell, said(cell)?))).collect();
+        let refused = out.cells.len() - held.len();
+        let answer = |&(a, b, can): &(usize, usize, bool)| (can, fitted.memory.can_share(a, b).0);
+        let answers: Vec<(bool, bool)> = out.sharing.iter().map(answer).collect();
+        vec![
+            Score::of(self.subject(task, "rats", Quantity::Rate, seed), &held, refused),
+            Score::of_answers(self.subject(task, "rats", Quantity::CanShare, seed), &answers),
+        ]
+    }
+
+    fn sharing(&self, seed: u64) -> Score {
+        let keys: Vec<(usize, usize)> = self.table.sharing.iter().map(|&(a, b, _)| (a, b)).collect();
+        let split = hold_out(&keys, HELD, seed);
+        let known: Vec<(usize, usize, bool)> = split.fitted.iter().map(|&at| self.table.sharing[at]).collect();
+        let memory = Memory::fit(self.jobs, &known);
+        let answer = |(a, b, can): (usize, usize, bool)| (can, memory.can_share(a, b).0);
+        let answers: Vec<(bool, bool)> = split.held.iter().map(|&at| answer(self.table.sharing[at])).collect();
+        Score::of_answers(self.subject("can-share", "rats", Quantity::CanShare, seed), &answers)
+    }
+
+    fn models_unseen(&self, seed: u64) -> Result<Vec<Score>, Problems> {
+        let mut models: Vec<&str> = self.jobs.iter().map(|job| job.model.as_str()).collect();
+        models.sort_unstable();
+        models.dedup();
+        let mut scores = Vec::new();
+        for (number, model) in models.into_iter().enumerate() {
+            let of = |pair: (usize, usize)| [pair.0, pair.1].iter().any(|&at| self.jobs[at].model == model);
+            let mut order: Vec<(usize, usize)> =
+                self.table.sharing.iter().map(|&(a, b, _)| (a, b)).filter(|&pair| of(pair)).collect();
+            Random::new(seed).shuffle(&mut order);
+            let most = PARTNERS.iter().copied().max().unwrap_or(0);
+            let judged_by = chosen(&order, most, |at| self.jobs[at].model == model);
+            let out = self.table.only(|pair| of(pair) && !judged_by.contains(&pair));
+            for partners in [0].into_iter().chain(PARTNERS) {
+                let measured = chosen(&order, partners, |at| self.jobs[at].model == model);
+                let known = self.table.only(|pair| !of(pair) || measured.contains(&pair));
+                let out = if partners == 0 { &self.table.only(of) } else { &out };
+                let name = if partners == 0 { "model-unseen".into() } else { format!("model-unseen-{partners}") };
+                let fitted = Fitted::to(self.jobs, self.gpu, known.clone())?;
+                scores.extend(self.judged(&name, number as u64, &fitted, out));
+                for baseline in [Baseline::Mean, Baseline::RowColumn] {
+                    let subject = self.subject(&name, baseline.name(), Quantity::Rate, number as u64);
+                    let rate = |i, j| baseline.rate(self.jobs, &known.cells, i, j);
+                    scores.push(Score::of(subject, &guessed(&out.cells, rate), 0));
+                }
+            }
+        }
+        Ok(scores)
+    }
+
+    /// One rate of a job beside itself against the other.
+    fn floor(&self, pairs: &[Pair]) -> Score {
+        let of_twin = |pair: &&Pair| pair.gpu == self.gpu && pair.gpus == 1 && pair.can_share && pair.a.job == pair.b.job;
+        let held = |pair: &Pair| {
+            Some(Held { measured: pair.a.normalized_rate()?, predicted: pair.b.normalized_rate()?, interval: None })
+        };
+        let held: Vec<Held> = pairs.iter().filter(of_twin).filter_map(held).collect();
+        Score::of(self.subject("floor", "floor", Quantity::Rate, 0), &held, 0)
+    }
+}
+
+/// The first pairs of a list that give each job that is `new` at most so many partners.
+fn chosen(order: &[(usize, usize)], partners: usize, new: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut chosen = Vec::new();
+    for &(a, b) in order {
+        let fresh: Vec<usize> = [a, b].into_iter().filter(|&at| new(at)).collect();
+        if fresh.iter().all(|at| counts.get(at).copied().unwrap_or(0) < partners) {
+            fresh.into_iter().for_each(|at| *counts.entry(at).or_default() += 1);
+            chosen.push((a, b));
+        }
+    }
+    chosen
+}
+
+fn guessed(cells: &[Cell], rate: impl Fn(usize, usize) -> f64) -> Vec<Held> {
+    let held = |cell: &Cell| Held { measured: cell.rate, predicted: rate(cell.victim, cell.partner), interval: None };
+    cells.iter().map(held).collect()
+}
+
+fn held(cell: &Cell, said: Estimate) -> Held {
+    Held { measured: cell.rate, predicted: said.rate, interval: Some((said.low, said.high)) }
+}

@@ -1,0 +1,119 @@
+//! What a run has measured, as profiles to be fed back.
+//!
+//! One profile for each workload, kind of GPU and gang size; one point for each operating point as it was applied. The
+//! time of a step is that of the job's own steps where it printed them, else its whole run is one step. Power is the mean
+//! of one GPU over the run, start-up included where the job did not say when its first step began.
+
+use std::collections::BTreeMap;
+
+use rats_domain::codes::Code;
+use rats_domain::format::{
+    ColumnOrigin, Document, Figure, Flag, GangFile, Kind, MeasuredPointFile, OriginFile, PointFile, ProfileFile,
+    SourceFile, WorkloadFile,
+};
+use rats_domain::problem::Problem;
+
+use super::measure::{EnergySource, Facts, JobMeasured};
+use super::slow::slow;
+use crate::trace::Trace;
+
+/// Share of readings from which on a point counts as throttled.
+const THROTTLED: f64 = 0.05;
+
+/// The profiles that a trace gives; `source` names it. Jobs on GPUs that are slower than others are left out.
+///
+/// # Errors
+/// D14: the trace holds no job that succeeded.
+pub fn profiles(trace: &Trace, source: &str) -> Result<Vec<ProfileFile>, Problem> {
+    let facts = Facts::of(trace);
+    let slow = slow(&facts.jobs);
+    let mut groups: BTreeMap<(String, String, usize), Vec<&JobMeasured>> = BTreeMap::new();
+    for job in facts.jobs.iter().filter(|job| job.source != EnergySource::None && job.measured.run_s > 0.0) {
+        if slow.iter().any(|slow| slow.of.contains(&job.job)) {
+            continue;
+        }
+        let workload = job.workload.clone().unwrap_or_else(|| job.job.clone());
+        groups.entry((workload, job.gpu_type.clone(), job.gpus.len())).or_default().push(job);
+    }
+    if groups.is_empty() {
+        return Err(Problem::new(Code::D14, source, "no job of the trace succeeded on a GPU that is not slow."));
+    }
+    Ok(groups
+        .into_iter()
+        .map(|((workload, kind, gang), jobs)| profile(&workload, &kind, gang, &jobs, source))
+        .collect())
+}
+
+fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], source: &str) -> ProfileFile {
+    let by_steps = jobs.iter().all(|job| job.measured.step_s.is_some());
+    let mut points: Vec<(PointFile, Vec<&JobMeasured>)> = Vec::new();
+    for job in jobs {
+        match points.iter_mut().find(|(point, _)| *point == job.point) {
+            Some((_, jobs)) => jobs.push(job),
+            None => points.push((job.point, vec![job])),
+        }
+    }
+    points
+        .sort_by_key(|(point, _)| (point.mem_mhz, point.sm_mhz, point.power_limit_w.and_then(|limit| limit.scaled(3))));
+    let startups: Vec<f64> = jobs.iter().filter_map(|job| job.measured.startup_s).collect();
+    let startup = (!startups.is_empty()).then(|| Figure::measured(mean(&startups), "before the first step"));
+    let size = i64::try_from(gang).unwrap_or(i64::MAX);
+    let suffix = if gang == 1 { String::new() } else { format!("-x{gang}") };
+    let step = if by_steps { "one training step" } else { "one run of the job" };
+    ProfileFile {
+        format: ProfileFile::FORMAT.to_owned(),
+        id: format!("{kind}-{workload}{suffix}-trace").to_lowercase().replace(['/', ' '], "-"),
+        gpu_type: kind.to_owned(),
+        workload: WorkloadFile { model: workload.to_owned(), step: step.to_owned(), ..WorkloadFile::default() },
+        source: SourceFile {
+            title: "Trace of a run".to_owned(),
+            path: Some(source.to_owned()),
+            ..SourceFile::default()
+        },
+        origin: OriginFile {
+            step_s: ColumnOrigin::new(Kind::Measured, "while a plan was carried out"),
+            power_w: Some(ColumnOrigin::new(Kind::Measured, "mean of one GPU over the run")),
+        },
+        gang: (gang > 1).then_some(GangFile { gpus: size, dp: size, pp: 1, tp: 1 }),
+        batch_per_gpu: None,
+        samples_per_epoch: None,
+        gradient_bytes: None,
+        input_bytes_per_step: None,
+        overlap: None,
+        blocked_w: None,
+        memory_mib: None,
+        startup_s: startup.filter(|_| by_steps),
+        points: points.iter().map(|(point, jobs)| measured_point(point, jobs, by_steps)).collect(),
+        scaling: Vec::new(),
+    }
+}
+
+fn measured_point(point: &PointFile, jobs: &[&JobMeasured], by_steps: bool) -> MeasuredPointFile {
+    let time = |job: &&JobMeasured| job.measured.step_s.filter(|_| by_steps).unwrap_or(job.measured.run_s);
+    let times: Vec<f64> = jobs.iter().map(time).collect();
+    let powers: Vec<f64> = jobs.iter().map(|job| job.measured.power_w / job.gpus.len() as f64).collect();
+    let is_throttled = jobs.iter().any(|job| job.throttled_share > THROTTLED);
+    MeasuredPointFile {
+        sm_mhz: point.sm_mhz,
+        mem_mhz: point.mem_mhz,
+        power_limit_w: point.power_limit_w,
+        step_s: Some(mean(&times)),
+        power_w: Some(mean(&powers)),
+        step_s_spread: spread(&times),
+        power_w_spread: spread(&powers),
+        samples: i64::try_from(jobs.len()).ok(),
+        // A power limit that holds the clock down is what it is for.
+        flags: if is_throttled && point.power_limit_w.is_none() { vec![Flag::Throttled] } else { Vec::new() },
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Standard deviation over mean; `None` of fewer than two.
+fn spread(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt() / mean)
+}
