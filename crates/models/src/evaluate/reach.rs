@@ -49,7 +49,7 @@ const fn mape(task: &'static str, source: &'static str, gpu: &'static str, quant
 }
 
 /// All bounds.
-pub static REACH: [Reach; 20] = [
+pub static REACH: [Reach; 30] = [
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Time, 0.004),
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Power, 0.010),
     mape("every-4th-clock", "perseus", "a40", Quantity::Time, 0.008),
@@ -70,6 +70,16 @@ pub static REACH: [Reach; 20] = [
     mape("regret-free", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-5", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-10", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("unseen-1-default", "ttu", "v100", Quantity::Power, 0.05),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.05),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.045),
+    mape("unseen-3", "ttu", "v100", Quantity::Power, 0.025),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.025),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.02),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3-slowdown-5", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3-slowdown-10", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
 ];
 
 impl Reach {
