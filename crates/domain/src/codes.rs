@@ -29,6 +29,8 @@ pub enum Family {
     Scenario,
     /// GPUs and the library that speaks to them.
     Gpu,
+    /// Measuring a workload on real GPUs.
+    Profiling,
     /// Carrying out a plan on real GPUs.
     Execution,
     /// Something suspicious that stops nothing.
@@ -39,7 +41,7 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the index.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Reading,
         Self::Instance,
         Self::PlanFile,
@@ -51,6 +53,7 @@ impl Family {
         Self::Model,
         Self::Scenario,
         Self::Gpu,
+        Self::Profiling,
         Self::Execution,
         Self::Warning,
         Self::Command,
@@ -70,6 +73,9 @@ impl Family {
             Self::Model => "Fitted models (exit code 2)",
             Self::Scenario => "Scenarios (exit code 2)",
             Self::Gpu => "GPUs and NVML (exit code 2; 1 from `rats doctor` and `rats restore`)",
+            Self::Profiling => {
+                "Profiling a workload (exit code 2; unchanged where it is a warning, 1 for Y14, Y15 and Y17)"
+            }
             Self::Execution => {
                 "Carrying out a plan (exit code 2 before anything was started, 1 after; unchanged where it says so)"
             }
@@ -257,6 +263,23 @@ codes! {
     N18 Gpu "The energy counter is missing or does not move." "Energy is then integrated from power, which is less exact."
     N19 Gpu "An inventory does not hold together." "Make it again with `rats discover`."
     N20 Gpu "Persistence mode is off." "Turn it on (`sudo nvidia-smi -pm 1`): without it locks are lost when the last program ends."
+    Y01 Profiling "The command cannot be found or run." "Give its full path, and check that it may be executed."
+    Y02 Profiling "The command ends before anything can be measured." "Let it run longer, or leave out `--step-pattern` if a step is a whole run."
+    Y03 Profiling "The command ended with an error." "See its log, named in the message."
+    Y04 Profiling "No line of the output matches the pattern." "Compare `--step-pattern` with the log; the command must flush each line."
+    Y05 Profiling "There is nothing to sweep." "Name clocks or limits of the list that `rats discover` shows."
+    Y06 Profiling "A file of measurements is damaged." "Only its last line may be cut short; leave out the line named."
+    Y07 Profiling "A file of measurements belongs to another sweep." "Name another file with `--measurements`, or the same command and GPUs."
+    Y08 Profiling "The measurements cannot be written." "Make space or name another file with `--measurements`; the sweep goes on where it was."
+    Y09 Profiling "Clocks and power did not become steady in time." "The point is flagged and repeated; raise `--settle`, or look for heat and strangers."
+    Y10 Profiling "The reference point moved." "Points beside it are flagged and repeated; let the GPU warm up, look for heat and load on the host."
+    Y11 Profiling "Energy counter and integrated power disagree." "The point is flagged and the counter kept; raise `--agree` if the readings are known to be rough."
+    Y12 Profiling "The GPUs of a gang differ." "Profile GPUs of one type at a time."
+    Y13 Profiling "A clock is not supported." "The nearest supported one is measured."
+    Y14 Profiling "Points stay tainted after their repeats." "Their flags say why; look for heat, limits and strangers, and profile again."
+    Y15 Profiling "The sweep was interrupted." "Give the same command again: it goes on where it was."
+    Y16 Profiling "The command makes no progress." "See its log; raise `--patience` if its steps are that long."
+    Y17 Profiling "The budget was used up before all points were measured." "Give the same command with a larger budget: it goes on where it was."
     X01 Execution "The instance or plan cannot be carried out on this machine." "The message says what is missing; `docs/executing.md` says what is needed."
     X02 Execution "The inventory does not match the plan." "Make it again with `rats discover`, or correct node, index or type."
     X03 Execution "A job has no command, or its command has a placeholder without a value." "Give `command` in the instance or in the file of `--jobs`."

@@ -70,6 +70,9 @@ fn problems(file: &PairsFile) -> Vec<Problem> {
         if workload.alone.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             problems.push(Problem::new(Code::D05, format!("{place}.alone"), "must be above 0."));
         }
+        if workload.batch.is_some_and(|batch| !batch.is_finite() || batch <= 0.0) {
+            problems.push(Problem::new(Code::D05, format!("{place}.batch"), "must be above 0."));
+        }
     }
     let mut seen = BTreeSet::new();
     for (position, PairFile(first, second, rate, other)) in file.pairs.iter().enumerate() {

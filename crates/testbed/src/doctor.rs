@@ -108,10 +108,14 @@ impl Findings {
     fn state(&mut self, state: &StateDir) {
         let place = state.path().display().to_string();
         let probe = state.prepare().map_err(|problem| problem.message).and_then(|()| {
-            tempfile::Builder::new().prefix(".doctor-").tempfile_in(state.journals()).map_err(|error| sentence(&error))
+            tempfile::Builder::new()
+                .prefix(".doctor-")
+                .tempfile_in(state.journals())
+                .map(drop)
+                .map_err(|error| sentence(&error))
         });
         match probe {
-            Ok(_) => self.well("state", &place, "journals can be written".to_owned()),
+            Ok(()) => self.well("state", &place, "journals can be written".to_owned()),
             Err(message) => self.mend("state", &place, Code::N12, message, None),
         }
         let (dead, unread) = orphans(state);

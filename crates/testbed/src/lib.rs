@@ -9,5 +9,6 @@ pub mod execute;
 pub mod gpu;
 pub mod inventory;
 pub mod process;
+pub mod profile;
 pub mod trace;
 pub mod verdict;

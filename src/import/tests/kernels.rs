@@ -164,7 +164,7 @@ fn damaged_caches_are_named_by_entry() {
 
 #[test]
 fn a_training_run_takes_its_tokens_over_their_rate() {
-    let twice = RUN.replace(",8,a100", ",16,a100").replace(",64,32,65536,8192,131072", ",128,60,131072,8192,262144");
+    let twice = RUN.replace(",8,a100", ",16,a100").replace(",64,32,65536,8192,131072", ",128,64,131072,8192,262144");
     let imported = import_one(Source::Mpt, "mpt_training_throughput.csv", table(MPT, &[RUN, &twice]));
     assert_eq!(damages(&imported), Vec::<String>::new());
     let profile = &imported.profiles[0];

@@ -262,7 +262,14 @@ flags! {
     ClockUnlisted "clock_unlisted" "The clock is not on the list of clocks of this GPU type."
     NameTwice "name_twice" "Two different measurements have this name in the source; which is which is unknown."
     CounterAboveOne "counter_above_one" "A counter that is a share of a peak is above 1."
+    Repeated "repeated" "Another series of the source states the very same measurement: count it once."
     Disagrees "disagrees" "Two statements of the source that should agree do not; the first was kept."
+    ThrottledHeat "throttled_heat" "Heat held the clock below the one that was asked for."
+    ClockMissed "clock_missed" "The clock was not the one that was asked for, and the GPU did not say why."
+    Unsteady "unsteady" "Clocks or power did not stand still while it was measured."
+    Shared "shared" "Another process used the GPU while it was measured."
+    Drifted "drifted" "A point measured again and again moved meanwhile."
+    PowerIntegrated "power_integrated" "The GPU has no energy counter: power readings were integrated."
 }
 
 /// A measurement on several GPUs.

@@ -17,8 +17,11 @@ fn valid() -> Value {
         "origin": { "step_s": { "kind": "measured" }, "power_w": { "kind": "derived", "note": "energy / time" } },
         "gang": { "gpus": 8, "dp": 2, "pp": 2, "tp": 2 },
         "overlap": { "value": 0.5, "kind": "assumed" },
+        "parameters": { "value": 1e9, "kind": "measured" },
+        "counters": { "util_l2": 0.25 },
         "points": [
-            { "sm_mhz": 1740, "step_s": 0.1, "power_w": 290.5, "samples": 3, "flags": ["throttled"] },
+            { "sm_mhz": 1740, "step_s": 0.1, "power_w": 290.5, "samples": 3, "flags": ["throttled"],
+              "counters": { "sm_active": 0.9 } },
             { "sm_mhz": 1000, "step_s": 0.15, "power_w": 180, "flags": ["time_unusable"] },
             { "power_limit_w": 200.5, "step_s": 0.12 }
         ],
@@ -61,6 +64,10 @@ fn every_rule_of_a_profile_is_named_with_code_and_place() {
         ("/gang/gpus", json!(9), Code::D11, "gang.gpus"),
         ("/points/0/step_s", json!(0), Code::D05, "points[0].step_s"),
         ("/points/0/power_w", json!(-1), Code::D05, "points[0].power_w"),
+        ("/points/0/counters/sm_active", json!(-0.5), Code::D05, "points[0].counters.sm_active"),
+        ("/points/0/counters", json!({ "SM active": 0.5 }), Code::I04, "points[0].counters"),
+        ("/counters/util_l2", json!(-1), Code::D05, "counters.util_l2"),
+        ("/parameters/value", json!(0.5), Code::D05, "parameters.value"),
         ("/points/0/samples", json!(0), Code::D05, "points[0].samples"),
         ("/points/0/sm_mhz", json!(1000), Code::D07, "points[1]"),
         ("/points/2/step_s", Value::Null, Code::D14, "points[2]"),
@@ -81,6 +88,21 @@ fn a_flag_or_kind_that_is_unknown_is_a_wrong_field() {
 }
 
 #[test]
+fn a_time_of_unknown_unit_is_no_option_of_a_plan() {
+    let mut file = valid();
+    file["points"][0]["flags"] = json!(["time_relative"]);
+    let read = Profile::read(file.to_string().as_bytes()).unwrap();
+    assert_eq!(read.profile.operating_points().count(), 0);
+}
+
+#[test]
+fn flags_are_written_as_their_names_say() {
+    for flag in rats_domain::format::Flag::ALL {
+        assert_eq!(serde_json::to_value(flag).unwrap(), json!(flag.name()));
+    }
+}
+
+#[test]
 fn a_profile_without_measurements_is_none() {
     let mut file = valid();
     file["points"] = json!([]);
@@ -94,7 +116,7 @@ fn pairs_refer_to_listed_workloads_once() {
     let file = |pairs: Value| {
         json!({
             "format": "rats.pairs/1", "id": "p", "gpu_type": "v100", "source": { "title": "ours" },
-            "workloads": [{ "name": "a", "gpus": 1 }, { "name": "b", "gpus": 1, "alone": 2.5 }], "pairs": pairs
+            "workloads": [{ "name": "a", "gpus": 1 }, { "name": "b", "gpus": 1, "batch": 8, "alone": 2.5 }], "pairs": pairs
         })
         .to_string()
     };

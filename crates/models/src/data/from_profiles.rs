@@ -13,6 +13,8 @@ use super::rows::{Dataset, Gang, Pair, Point, Provenance, Side};
 
 /// Rates of mirrored rows that differ by more, relative to the greater, disagree.
 const MIRROR_TOLERANCE: f64 = 1e-6;
+/// Fewer pairs may agree by chance.
+const LEAST_SERIES: usize = 5;
 /// The source of profiles that name none.
 const UNNAMED: &str = "unnamed";
 
@@ -28,7 +30,34 @@ pub fn from_profiles(profiles: &[Profile], pairs: &[Pairs]) -> (Dataset, Vec<War
         data.pairs.extend(unordered(file, &mut warnings));
     }
     data.sort();
+    repeated(&mut data.pairs, &mut warnings);
     (data, warnings)
+}
+
+/// Series of pairs that state the very same rates as a series before them, pair by pair: named and flagged.
+fn repeated(pairs: &mut [Pair], warnings: &mut Vec<Warning>) {
+    let mut series: BTreeMap<(String, String, String), Vec<usize>> = BTreeMap::new();
+    for (position, row) in pairs.iter().enumerate() {
+        series.entry((row.source.clone(), row.gpu.clone(), row.series.clone())).or_default().push(position);
+    }
+    // Rows are sorted, so that two series with the same pairs list them in the same order.
+    let mut first: BTreeMap<(String, String, Vec<String>), String> = BTreeMap::new();
+    for ((source, gpu, name), rows) in series.into_iter().filter(|(_, rows)| rows.len() >= LEAST_SERIES) {
+        let stated = |&position: &usize| {
+            let Pair { gpus, consolidated, a, b, .. } = &pairs[position];
+            format!("{gpus} {consolidated:?} {} {} {} {}", a.job, b.job, a.shared_rate, b.shared_rate)
+        };
+        let content: Vec<_> = rows.iter().map(stated).collect();
+        if let Some(other) = first.get(&(source.clone(), gpu.clone(), content.clone())) {
+            let message = format!("the {} pairs of `{name}` on {gpu} have the rates of `{other}`.", rows.len());
+            warnings.push(Warning::new(Code::S13, &source, message));
+            for position in rows {
+                pairs[position].flags.push(Flag::Repeated);
+            }
+        } else {
+            first.insert((source, gpu, content), name);
+        }
+    }
 }
 
 fn point(profile: &Profile, measured: &MeasuredPointFile) -> Point {
@@ -269,6 +298,25 @@ mod tests {
         assert_eq!((gang.sharding.as_deref(), gang.recompute), (Some("FULL_SHARD"), None));
     }
 
+    #[test]
+    fn a_series_that_states_the_rates_of_another_is_named_and_flagged() {
+        let rates: Vec<_> = (0..5).map(|i| (i, i, 2.0 + i as f64, 3.0)).collect();
+        let series = |id: &str, change: f64| {
+            let mut file = pairs(&rates);
+            file.workloads =
+                (0..5).map(|i| PairWorkloadFile { name: i.to_string(), ..file.workloads[0].clone() }).collect();
+            file.id = format!("v100-ttu-{id}-pairs");
+            file.pairs[0].2 += change;
+            file
+        };
+        let (data, warnings) = from_profiles(&[], &[series("b", 0.0), series("a", 0.0), series("c", 0.5)]);
+        assert_eq!((warnings.len(), warnings[0].code), (1, Code::S13));
+        assert_eq!(warnings[0].message, "the 5 pairs of `b` on v100 have the rates of `a`.");
+        let flagged =
+            |name: &str| data.pairs.iter().filter(|pair| pair.series == name && pair.flags == [Flag::Repeated]).count();
+        assert_eq!(["a", "b", "c"].map(flagged), [0, 5, 0]);
+    }
+
     fn pairs(rates: &[(usize, usize, f64, f64)]) -> Pairs {
         let workload = |name: &str, alone| PairWorkloadFile {
             name: name.to_owned(),
@@ -278,12 +326,14 @@ mod tests {
             consolidated: Some(true),
             alone,
         };
+        let mut workloads = vec![workload("b", Some(4.0)), workload("a", None)];
+        workloads.extend(["c", "d", "e"].map(|name| workload(name, None)));
         Pairs::new(PairsFile {
             format: PairsFile::FORMAT.to_owned(),
             id: "v100-ttu-cold-pairs".to_owned(),
             gpu_type: "v100".to_owned(),
             source: source(),
-            workloads: vec![workload("b", Some(4.0)), workload("a", None)],
+            workloads,
             pairs: rates.iter().map(|&(i, j, one, two)| PairFile(i, j, one, two)).collect(),
         })
         .unwrap()

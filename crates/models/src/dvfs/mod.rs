@@ -5,7 +5,7 @@
 //! a GPU share; [`model`] is time and power together, [`file`](mod@file) their file.
 
 pub mod card;
-mod cholesky;
+pub(crate) mod cholesky;
 pub mod curve;
 pub mod file;
 pub mod fit;

@@ -13,6 +13,7 @@ pub mod unseen;
 
 use crate::data::Dataset;
 use crate::score::Score;
+use crate::{interference, scaling};
 
 /// Something that models are asked.
 #[derive(Clone, Copy)]
@@ -26,7 +27,7 @@ pub struct Task {
 }
 
 /// All tasks.
-pub static TASKS: [Task; 2] = [
+pub static TASKS: [Task; 4] = [
     Task {
         id: "dvfs",
         about: "Time, power and best operating point of measured workloads at clocks and limits that were held out.",
@@ -36,6 +37,16 @@ pub static TASKS: [Task; 2] = [
         id: "unseen",
         about: "Time, power and best operating point of kernels that were never seen, from one to three measured points.",
         scores: |dataset, seeds| unseen::scores(&dataset.points, seeds),
+    },
+    Task {
+        id: "interference",
+        about: "Rates of pairs of jobs that were held out, and whether the two can share a GPU.",
+        scores: interference::evaluate::task,
+    },
+    Task {
+        id: "scaling",
+        about: "Time of a step on gangs whose size or model was held out.",
+        scores: |data, _| scaling::evaluate::scores(&data.gangs),
     },
 ];
 

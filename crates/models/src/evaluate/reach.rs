@@ -48,8 +48,12 @@ const fn mape(task: &'static str, source: &'static str, gpu: &'static str, quant
     Reach { task, source, gpu, quantity, metric: Metric::Mape, bound }
 }
 
+const fn rate(task: &'static str, metric: Metric, quantity: Quantity, bound: f64) -> Reach {
+    Reach { task, source: "gavel", gpu: "", quantity, metric, bound }
+}
+
 /// All bounds.
-pub static REACH: [Reach; 30] = [
+pub static REACH: [Reach; 34] = [
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Time, 0.004),
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Power, 0.010),
     mape("every-4th-clock", "perseus", "a40", Quantity::Time, 0.008),
@@ -70,6 +74,10 @@ pub static REACH: [Reach; 30] = [
     mape("regret-free", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-5", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-10", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    rate("pair-unseen", Metric::MeanAbs, Quantity::Rate, 0.05),
+    rate("pair-unseen", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),
+    rate("can-share", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),
+    rate("model-unseen", Metric::MeanAbs, Quantity::Rate, 0.10),
     mape("unseen-1-default", "ttu", "v100", Quantity::Power, 0.05),
     mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.05),
     mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.045),

@@ -4,8 +4,8 @@
 //!
 //! * `pair-unseen`: a fifth of the pairs is held out; their jobs ran with others. Rates of those that can share, and
 //!   whether they can.
-//! * `can-share`: the same question of who can share for 100 seeds; so few pairs cannot that one of them moves a seed's
-//!   figure by 0.1.
+//! * `can-share`: who can share, every pair held out once, in one of five folds. So few pairs cannot that one of them moves
+//!   the figure of a single fifth by 0.1 and more.
 //! * `model-unseen`: each training model in turn is held out of all pairs, with all its batch sizes; what is known of its
 //!   jobs are their rates alone. The seed numbers the models in order of their names.
 //! * `model-unseen-N`: the same, but each of its jobs was measured beside N others, chosen at random.
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use rats_domain::problem::Problems;
 
-use crate::data::Pair;
+use crate::data::{Dataset, Pair};
 use crate::score::{Held, Quantity, Score, Subject};
-use crate::split::{Random, hold_out};
+use crate::split::{Random, folds, hold_out};
 
 use super::baselines::Baseline;
 use super::jobs::{Job, catalogue};
@@ -27,7 +27,7 @@ use super::{Estimate, Fitted, members};
 
 /// Share of the unordered pairs that is held out.
 const HELD: f64 = 0.2;
-const SHARING_SEEDS: u64 = 100;
+const SHARING_FOLDS: usize = 5;
 /// Measured partners of each job of a model that is otherwise new.
 const PARTNERS: [usize; 3] = [1, 3, 6];
 
@@ -44,11 +44,21 @@ pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
         for &seed in seeds {
             scores.extend(task.pairs_unseen(seed)?);
         }
-        scores.extend((1..=SHARING_SEEDS).map(|seed| task.sharing(seed)));
+        scores.extend(seeds.iter().map(|&seed| task.sharing(seed)));
         scores.extend(task.models_unseen(seeds.first().copied().unwrap_or(0))?);
         scores.push(task.floor(pairs));
     }
     Ok(scores)
+}
+
+/// The series of pairs that is judged: of Gavel's others many rates are capped.
+const SERIES: &str = "oracle-motivation";
+
+/// [`scores`] of a data set's pairs on one GPU; none where they do not go together, as fitting a model to them would tell.
+pub fn task(data: &Dataset, seeds: &[u64]) -> Vec<Score> {
+    let wanted = |pair: &&Pair| pair.series == SERIES && pair.gpus == 1;
+    let pairs: Vec<Pair> = data.pairs.iter().filter(wanted).cloned().collect();
+    scores(&pairs, seeds).unwrap_or_default()
 }
 
 struct Task<'a> {
@@ -105,11 +115,13 @@ impl Task<'_> {
 
     fn sharing(&self, seed: u64) -> Score {
         let keys: Vec<(usize, usize)> = self.table.sharing.iter().map(|&(a, b, _)| (a, b)).collect();
-        let split = hold_out(&keys, HELD, seed);
-        let known: Vec<(usize, usize, bool)> = split.fitted.iter().map(|&at| self.table.sharing[at]).collect();
-        let memory = Memory::fit(self.jobs, &known);
-        let answer = |(a, b, can): (usize, usize, bool)| (can, memory.can_share(a, b).0);
-        let answers: Vec<(bool, bool)> = split.held.iter().map(|&at| answer(self.table.sharing[at])).collect();
+        let mut answers = Vec::new();
+        for split in folds(&keys, SHARING_FOLDS, seed) {
+            let known: Vec<(usize, usize, bool)> = split.fitted.iter().map(|&at| self.table.sharing[at]).collect();
+            let memory = Memory::fit(self.jobs, &known);
+            let answer = |(a, b, can): (usize, usize, bool)| (can, memory.can_share(a, b).0);
+            answers.extend(split.held.iter().map(|&at| answer(self.table.sharing[at])));
+        }
         Score::of_answers(self.subject("can-share", "rats", Quantity::CanShare, seed), &answers)
     }
 
@@ -145,7 +157,8 @@ impl Task<'_> {
 
     /// One rate of a job beside itself against the other.
     fn floor(&self, pairs: &[Pair]) -> Score {
-        let of_twin = |pair: &&Pair| pair.gpu == self.gpu && pair.gpus == 1 && pair.can_share && pair.a.job == pair.b.job;
+        let of_twin =
+            |pair: &&Pair| pair.gpu == self.gpu && pair.gpus == 1 && pair.can_share && pair.a.job == pair.b.job;
         let held = |pair: &Pair| {
             Some(Held { measured: pair.a.normalized_rate()?, predicted: pair.b.normalized_rate()?, interval: None })
         };
@@ -161,7 +174,9 @@ fn chosen(order: &[(usize, usize)], partners: usize, new: impl Fn(usize) -> bool
     for &(a, b) in order {
         let fresh: Vec<usize> = [a, b].into_iter().filter(|&at| new(at)).collect();
         if fresh.iter().all(|at| counts.get(at).copied().unwrap_or(0) < partners) {
-            fresh.into_iter().for_each(|at| *counts.entry(at).or_default() += 1);
+            for at in fresh {
+                *counts.entry(at).or_default() += 1;
+            }
             chosen.push((a, b));
         }
     }

@@ -153,7 +153,7 @@ mod tests {
             job("y", "y", &[("old", 1.0), ("new", 8.0)]),
         ];
         let found = features(&jobs, "old");
-        let expected = [[-0.7071, 1.2247], [-0.7071, -1.2247], [1.4142, 0.0]];
+        let expected = [[-0.5_f64.sqrt(), 1.5_f64.sqrt()], [-0.5_f64.sqrt(), -1.5_f64.sqrt()], [2_f64.sqrt(), 0.0]];
         for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
             assert!((found - expected).abs() < 1e-4, "{found} {expected}");
         }

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_planted_low_rank_table_is_filled_in() {
-        let held = |i: usize, j: usize| (i * 5 + j * 7) % 9 == 0;
+        let held = |i: usize, j: usize| (i * 5 + j * 7).is_multiple_of(9);
         let all = (0..144).map(|at| (at / 12, at % 12));
         let (out, known): (Vec<_>, Vec<_>) = all.partition(|&(i, j)| held(i, j));
         let cells: Vec<Cell> =
@@ -214,11 +214,10 @@ mod tests {
     #[test]
     fn an_unknown_job_is_told_by_its_features() {
         // The logit is the victim's feature; job 11 ran in no pair.
-        let features: Vec<[f64; 2]> = (0..12).map(|i| [(i % 4) as f64 - 1.5, 0.0]).collect();
+        let features: Vec<[f64; 2]> = (0..12).map(|i| [f64::from(i % 4) - 1.5, 0.0]).collect();
         let truth = |i: usize| rate_of(0.5 * features[i][0]);
-        let cells: Vec<Cell> = (0..121)
-            .map(|at| Cell { victim: at / 11, partner: at % 11, rate: truth(at / 11) })
-            .collect();
+        let cells: Vec<Cell> =
+            (0..121).map(|at| Cell { victim: at / 11, partner: at % 11, rate: truth(at / 11) }).collect();
         let model = Kriging::fit(&jobs(), &features, &cells, None).unwrap();
         assert!((model.rate(11, 0) - truth(11)).abs() < 0.06, "{} {}", model.rate(11, 0), truth(11));
     }

@@ -154,9 +154,8 @@ mod tests {
     #[test]
     fn weights_are_those_of_the_least_error() {
         // 0.3 of the first and 0.7 of the second are right everywhere.
-        let unseen: Vec<Unseen> = [(0.2, 0.6), (0.5, 0.1), (0.9, 0.4)]
-            .map(|(a, b)| (0.3 * a + 0.7 * b, [a, b, 0.0, 1.0]))
-            .to_vec();
+        let unseen: Vec<Unseen> =
+            [(0.2, 0.6), (0.5, 0.1), (0.9, 0.4)].map(|(a, b)| (0.3 * a + 0.7 * b, [a, b, 0.0, 1.0])).to_vec();
         let found = weights(&unseen);
         assert!(found.iter().zip([0.3, 0.7, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
     }

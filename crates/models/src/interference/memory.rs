@@ -82,7 +82,12 @@ impl Memory {
 }
 
 /// Newton's step for the weighted posterior at x = (m, c).
-fn newton(x: &[f64], sharing: &[(usize, usize, bool)], precision: &[Vec<f64>], weight: impl Fn(bool) -> f64) -> Vec<f64> {
+fn newton(
+    x: &[f64],
+    sharing: &[(usize, usize, bool)],
+    precision: &[Vec<f64>],
+    weight: impl Fn(bool) -> f64,
+) -> Vec<f64> {
     let n = x.len() - 1;
     let mut hessian = vec![vec![0.0; n + 1]; n + 1];
     let mut gradient = vec![0.0; n + 1];
@@ -137,7 +142,8 @@ mod tests {
         let need = |at: usize| at as f64 + 1.0;
         let pairs: Vec<(usize, usize, bool)> =
             (0..12).flat_map(|a| (a..12).map(move |b| (a, b, need(a) + need(b) <= 16.0))).collect();
-        let (held, known): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|&(a, b, _)| (a * 7 + b * 3) % 5 == 0);
+        let (held, known): (Vec<_>, Vec<_>) =
+            pairs.into_iter().partition(|&(a, b, _)| (a * 7 + b * 3).is_multiple_of(5));
         let model = Memory::fit(&jobs(12), &known);
         let right = held.iter().filter(|&&(a, b, can)| model.can_share(a, b).0 == can).count();
         assert!(held.len() - right <= 1, "{right} of {}", held.len());

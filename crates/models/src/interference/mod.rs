@@ -115,13 +115,11 @@ impl InterferenceModel {
         let (a, b) = (self.number(gpu, first)?, self.number(gpu, second)?);
         let (can_share, probability) = fitted.memory.can_share(a, b);
         let rates = [fitted.estimate(&self.jobs, a, b), fitted.estimate(&self.jobs, b, a)];
-        match rates {
-            [Some(first), Some(second)] => Ok(Forecast { can_share, probability, rates: [first, second] }),
-            _ => {
-                let message = "One of the two ran in no pair, and the pairs are of fewer than 3 models.";
-                Err(Problem::new(Code::M42, format!("{first} beside {second}"), message))
-            }
-        }
+        let [Some(first), Some(second)] = rates else {
+            let message = "One of the two ran in no pair, and the pairs are of fewer than 3 models.";
+            return Err(Problem::new(Code::M42, format!("{first} beside {second}"), message));
+        };
+        Ok(Forecast { can_share, probability, rates: [first, second] })
     }
 
     /// The types of GPU it knows.

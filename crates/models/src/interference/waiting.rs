@@ -193,7 +193,7 @@ mod tests {
         let (s, q) = ([2.0, 0.2, 1.0, 0.5, 3.0, 0.3, 0.8, 1.4], [0.1, 1.5, 0.6, 2.0, 0.2, 0.9, 1.1, 0.4]);
         let (s2, q2) = ([0.1, 0.3, 0.05, 0.2, 0.1, 0.5, 0.2, 0.1], [0.4, 0.1, 0.9, 0.3, 0.2, 0.6, 0.1, 0.8]);
         let rate = |i: usize, j: usize| 1.0 / (1.0 + s[i] * q[j] + s2[i] * q2[j]);
-        let held = |cell: &Cell| (cell.victim * 3 + cell.partner * 5) % 7 == 0;
+        let held = |cell: &Cell| (cell.victim * 3 + cell.partner * 5).is_multiple_of(7);
         let (out, fitted): (Vec<Cell>, Vec<Cell>) = all(8, rate).into_iter().partition(held);
         let model = Waiting::fit(8, &fitted);
         let error = |cell: &Cell| (model.rate(cell.victim, cell.partner) - cell.rate).abs();
@@ -205,7 +205,8 @@ mod tests {
     fn a_rate_cut_off_at_1_says_at_least() {
         // Job 2 was measured too slow alone: true headroom 1.5, shared rates 1.5/(1 + q) cut off at 1.
         let q = [0.1, 0.3, 0.4, 1.0, 2.0, 3.0];
-        let rate = |i: usize, j: usize| (if i == 2 { 1.5 } else { 1.0 } / (1.0 + q[j])).min(1.0);
+        let headroom = |i: usize| if i == 2 { 1.5_f64 } else { 1.0 };
+        let rate = |i: usize, j: usize| (headroom(i) / (1.0 + q[j])).min(1.0);
         let model = Waiting::fit(6, &all(6, rate));
         for cell in all(6, rate) {
             let found = model.rate(cell.victim, cell.partner);

@@ -41,9 +41,9 @@ fn line(rows: &[Measured], at: Placement) -> Option<f64> {
     let size = |row: &Measured| f64::from(row.0.gpus).log2();
     let n = rows.len() as f64;
     let (x, y) = rows.iter().fold((0.0, 0.0), |(x, y), row| (x + size(row) / n, y + row.1 / n));
-    let (xx, xy) = rows.iter().fold((0.0, 0.0), |(xx, xy), row| {
-        (xx + (size(row) - x).powi(2), xy + (size(row) - x) * (row.1 - y))
-    });
+    let (xx, xy) = rows
+        .iter()
+        .fold((0.0, 0.0), |(xx, xy), row| (xx + (size(row) - x).powi(2), xy + (size(row) - x) * (row.1 - y)));
     (xx > 1e-9).then(|| (y + xy / xx * (f64::from(at.gpus).log2() - x)).max(1e-9))
 }
 

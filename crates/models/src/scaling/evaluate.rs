@@ -88,9 +88,8 @@ impl Task<'_> {
         let all: BTreeSet<u32> = self.workloads.values().flatten().map(|row| row.0.gpus).collect();
         scores.extend(self.scored("gang-size", all.into_iter().map(inner).collect()));
         let models: BTreeSet<&String> = self.workloads.keys().map(|name| &self.models[name]).collect();
-        let of = |model: &String| {
-            self.held(&|name, rows, row| self.models[name] == *model && row.0.gpus != sizes(rows).0)
-        };
+        let of =
+            |model: &String| self.held(&|name, rows, row| self.models[name] == *model && row.0.gpus != sizes(rows).0);
         scores.extend(self.scored("gang-model", models.into_iter().map(of).collect()));
         scores
     }
@@ -110,8 +109,10 @@ impl Task<'_> {
                 rows.iter().filter(|row| out(name, rows, row)).filter_map(one).collect()
             };
             let own: Option<&Own> = owns.get(name);
-            let ring = held(&|row| own.map(|own| shared.step_s(*own, row.0)));
+            let ring =
+                held(&|row| own.map(|own| shared.step_s(*own, row.0) * shared.correction(*own, &known[name], row.0)));
             groups.entry("rats").or_default().push(ring);
+            groups.entry("formula").or_default().push(held(&|row| own.map(|own| shared.step_s(*own, row.0))));
             for baseline in Baseline::ALL {
                 groups.entry(baseline.name()).or_default().push(held(&|row| baseline.step_s(&known[name], row.0)));
             }

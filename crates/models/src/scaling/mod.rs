@@ -41,14 +41,11 @@ pub struct ScalingModel {
     half_width: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Workload {
     own: Own,
-    least: u32,
-    most: u32,
-    /// Whether gangs on several nodes were measured.
-    across: bool,
+    measured: Vec<Measured>,
 }
 
 /// The time of a step, and the interval that holds it with a probability of about 90 %, s.
@@ -73,13 +70,8 @@ impl ScalingModel {
         let workloads = workloads(gangs)?;
         let nothing = || Problems::from(Problem::new(Code::M50, "gangs", "There are no gangs."));
         let (shared, owns) = cluster::fit(&workloads).ok_or_else(nothing)?;
-        let summary = |(name, own): (&String, &Own)| {
-            let rows = &workloads[name];
-            let sizes = || rows.iter().map(|row| row.0.gpus);
-            let (least, most) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));
-            let across = rows.iter().any(|row| row.0.across_nodes);
-            (name.clone(), Workload { own: *own, least, most, across })
-        };
+        let workload =
+            |(name, own): (&String, &Own)| (name.clone(), Workload { own: *own, measured: workloads[name].clone() });
         let bytes = |name: &str| gangs.iter().find(|gang| gang.workload == name)?.gradient_bytes;
         let bandwidths: Vec<f64> = owns
             .iter()
@@ -89,7 +81,7 @@ impl ScalingModel {
         Ok(Self {
             format: FORMAT.to_owned(),
             cluster: shared,
-            workloads: owns.iter().map(summary).collect(),
+            workloads: owns.iter().map(workload).collect(),
             bandwidth: quantile(&bandwidths, 0.5),
             half_width: left_out(&workloads),
         })
@@ -105,15 +97,19 @@ impl ScalingModel {
             let names: Vec<&str> = self.workloads.keys().map(String::as_str).collect();
             Problem::new(Code::M52, workload, format!("Known: {}.", names.join(", ")))
         })?;
-        let most = known.most.saturating_mul(FARTHEST);
+        let sizes = || known.measured.iter().map(|row| row.0.gpus);
+        let (least, largest) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));
+        let most = largest.saturating_mul(FARTHEST);
         if at.gpus == 0 || at.gpus > most {
-            let message = format!("{} GPUs; measured were {} to {}, answered are up to {most}.", at.gpus, known.least, known.most);
+            let message = format!("{} GPUs; measured were {least} to {largest}, answered are up to {most}.", at.gpus);
             return Err(Problem::new(Code::M53, workload, message));
         }
-        if at.across_nodes && at.gpus > 1 && !self.workloads.values().any(|other| other.across) {
+        let across = || self.workloads.values().flat_map(|other| &other.measured).any(|row| row.0.across_nodes);
+        if at.across_nodes && at.gpus > 1 && !across() {
             return Err(Problem::new(Code::M53, workload, "No gang on several nodes was measured."));
         }
-        Ok(self.interval(self.cluster.step_s(known.own, at)))
+        let correction = self.cluster.correction(known.own, &known.measured, at);
+        Ok(self.interval(self.cluster.step_s(known.own, at) * correction))
     }
 
     /// The time of a step of a workload that ran on no gang: from its step on one GPU and its gradient bytes, or, without
@@ -146,7 +142,10 @@ impl ScalingModel {
             return Err(problem(format!("Its format is `{}`, not `{FORMAT}`.", model.format)));
         }
         let Shared { slower_across, latency_near_s, latency_far_s, overlap, usual_share, .. } = model.cluster;
-        let owns = model.workloads.values().flat_map(|workload| [workload.own.step_s, workload.own.transfer_s]);
+        let owns = model.workloads.values().flat_map(|workload| {
+            let times = workload.measured.iter().map(|row| row.1 - f64::MIN_POSITIVE);
+            times.chain([workload.own.step_s, workload.own.transfer_s])
+        });
         let cluster = [slower_across, latency_near_s, latency_far_s, overlap, usual_share, model.half_width];
         if owns.chain(cluster).any(|number| !number.is_finite() || number < 0.0) {
             return Err(problem("A number is negative or none.".to_owned()));
@@ -222,7 +221,8 @@ fn left_out(workloads: &Workloads) -> f64 {
         let Some((shared, owns)) = cluster::fit(&known) else { continue };
         for (name, rows) in workloads {
             let Some(&own) = owns.get(name) else { continue };
-            let error = |row: &Measured| (shared.step_s(own, row.0) / row.1).ln().abs().exp_m1();
+            let said = |row: &Measured| shared.step_s(own, row.0) * shared.correction(own, &known[name], row.0);
+            let error = |row: &Measured| (said(row) / row.1).ln().abs().exp_m1();
             errors.extend(rows.iter().filter(|row| out(rows, row)).map(error));
         }
     }

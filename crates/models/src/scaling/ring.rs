@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 const HUBER: f64 = 0.05;
 /// Weight of the pull of c towards its usual share of the step.
 const PULL: f64 = 0.05;
+/// Share of what the formula leaves over that is carried to other sizes.
+const CORRECTION: f64 = 0.5;
 const ITERATIONS: usize = 8;
 
 /// How many GPUs, and whether they sit on more than one node.
@@ -59,7 +61,7 @@ pub struct Shared {
     pub latency_far_s: f64,
     /// Share of the step behind which communication hides.
     pub overlap: f64,
-    /// The usual c over the step.
+    /// The usual c over the shortest step measured.
     pub usual_share: f64,
 }
 
@@ -115,6 +117,27 @@ impl Shared {
             }
         }
         Some(best)
+    }
+
+    /// By what the measurements at hand stretch the formula at a placement: the logarithms of measured over computed times,
+    /// interpolated along the logarithm of the size between gangs placed alike, constant beyond, and halved, as half of
+    /// what is left over is noise.
+    pub fn correction(&self, own: Own, measured: &[Measured], at: Placement) -> f64 {
+        let alike = |row: &&Measured| row.0.gpus == 1 || row.0.across_nodes == at.across_nodes;
+        let mut known: Vec<(f64, f64)> = measured
+            .iter()
+            .filter(alike)
+            .map(|row| (f64::from(row.0.gpus).log2(), (row.1 / self.step_s(own, row.0)).ln()))
+            .collect();
+        known.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let x = f64::from(at.gpus.max(1)).log2();
+        let after = known.partition_point(|point| point.0 < x);
+        let left_over = match (after.checked_sub(1).and_then(|before| known.get(before)), known.get(after)) {
+            (Some(&(x0, y0)), Some(&(x1, y1))) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
+            (Some(&(_, y)), None) | (None, Some(&(_, y))) => y,
+            (None, None) => 0.0,
+        };
+        (CORRECTION * left_over).exp()
     }
 
     /// Huber's loss of relative errors, the pull included.
@@ -183,6 +206,20 @@ mod tests {
         let tree = Shared { hops: Hops::Tree, overlap: 0.0, ..SHARED };
         // 8 far: 0.04 x 1.75 x 4 = 0.28, latency 2 x 3 x 0.001.
         assert!((tree.step_s(own, at(8, true)) - 0.386).abs() < 1e-12);
+    }
+
+    #[test]
+    fn half_of_what_is_left_over_is_carried_to_sizes_between() {
+        let own = Own { step_s: 0.1, transfer_s: 0.04 };
+        let stretched = |at: Placement, factor: f64| (at, SHARED.step_s(own, at) * factor);
+        let measured = [stretched(at(1, false), 1.0), stretched(at(4, false), 1.2), stretched(at(4, true), 3.0)];
+        // Half way between 1 and 4 in the logarithm: a quarter of ln 1.2; beyond 4: half of it. Far: half of ln 3 at 4.
+        for (placement, expected) in
+            [(at(2, false), 1.2_f64.powf(0.25)), (at(8, false), 1.2_f64.sqrt()), (at(4, true), 3_f64.sqrt())]
+        {
+            assert!((SHARED.correction(own, &measured, placement) - expected).abs() < 1e-12, "{placement:?}");
+        }
+        assert!((SHARED.correction(own, &[], at(2, false)) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -42,8 +42,13 @@ fn a_planted_cluster_is_predicted_and_its_bandwidth_found() {
 #[test]
 fn a_written_model_answers_the_same() {
     let model = ScalingModel::train(&gangs()).unwrap();
-    assert_eq!(ScalingModel::from_json("m", &model.to_json()).unwrap(), model);
-    let damage = |from: &str, to: &str| ScalingModel::from_json("m", &model.to_json().replace(from, to)).unwrap_err().code;
+    let read = ScalingModel::from_json("m", &model.to_json()).unwrap();
+    for at in [Placement { gpus: 3, across_nodes: false }, Placement { gpus: 64, across_nodes: true }] {
+        let (read, model) = (read.predict("y", at).unwrap(), model.predict("y", at).unwrap());
+        assert!((read.step_s - model.step_s).abs() < 1e-12 && (read.high_s - model.high_s).abs() < 1e-12);
+    }
+    let damage =
+        |from: &str, to: &str| ScalingModel::from_json("m", &model.to_json().replace(from, to)).unwrap_err().code;
     assert_eq!(damage("rats.scaling/1", "rats.plan/1"), Code::M47);
     assert_eq!(damage("\"overlap\":", "\"overlap\":-1e-3,\"x\":"), Code::M47);
     assert_eq!(ScalingModel::from_json("m", "{").unwrap_err().code, Code::M47);

@@ -41,13 +41,25 @@ fn pairs(folder: &Path) -> Vec<Pair> {
         let (a, b) = (side(&row[2], &row[6]), side(&row[4], &row[7]));
         let can_share = a.shared_rate > 0.0;
         let series = "oracle-motivation".to_owned();
-        pairs.push(Pair { source: "gavel".into(), series, gpu: row[1].to_owned(), gpus: 1, a, b, can_share, ..Pair::default() });
+        pairs.push(Pair {
+            source: "gavel".into(),
+            series,
+            gpu: row[1].to_owned(),
+            gpus: 1,
+            a,
+            b,
+            can_share,
+            ..Pair::default()
+        });
     }
     pairs
 }
 
 /// Mean and worst of a figure over seeds, by task, GPU, model and quantity.
-fn table(scores: &[Score], of: impl Fn(&Score) -> Option<f64>) -> BTreeMap<(String, String, String, Quantity), Vec<f64>> {
+fn table(
+    scores: &[Score],
+    of: impl Fn(&Score) -> Option<f64>,
+) -> BTreeMap<(String, String, String, Quantity), Vec<f64>> {
     let mut table: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for score in scores {
         let key = (score.task.clone(), score.gpu.clone(), score.model.clone(), score.quantity);
@@ -84,8 +96,8 @@ fn rates_of_unseen_pairs_are_within_the_reach() {
             let simple = &errors[&key("pair-unseen", baseline)];
             assert!(rats.iter().zip(simple).all(|(rats, simple)| rats < simple), "{gpu} {baseline}");
         }
-        let can = &accuracy[&("pair-unseen".to_owned(), gpu.to_owned(), "rats".to_owned(), Quantity::CanShare)];
-        assert!(mean(can) >= 0.9, "{gpu} {can:?}");
+        let can = &accuracy[&("can-share".to_owned(), gpu.to_owned(), "rats".to_owned(), Quantity::CanShare)];
+        assert!(mean(can) >= 0.9 && can.iter().all(|accuracy| *accuracy >= 0.87), "{gpu} {can:?}");
         assert!(mean(&errors[&key("model-unseen", "rats")]) <= 0.1, "{gpu}");
         let covered = mean(&coverage[&key("pair-unseen", "rats")]);
         assert!((0.86..=0.94).contains(&covered), "{gpu} {covered}");

@@ -1,7 +1,9 @@
 //! Models on whole public data sets. They run where `RATS_DATA_DIR` names the folder of the data, and say so where it does
 //! not.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
 
 mod gavel;
+mod scaling;
 
 /// The folder of a data set, or `None` after saying that the test is passed over.
 fn data(set: &str) -> Option<std::path::PathBuf> {

@@ -165,12 +165,10 @@ fn settings(args: &ExecuteArgs) -> Result<Settings, Problem> {
         let is_within = (least..=most).contains(&value);
         if is_within { Ok(value) } else { Err(wrong(format!("--{name} must lie between {least} and {most}."))) }
     };
-    let simulator = std::env::var_os(SIMULATOR).map(PathBuf::from);
-    let speedup = match (args.speedup, simulator) {
-        (Some(speedup), Some(_)) => within("speedup", speedup, 1e-3, 1e6)?,
-        (Some(_), None) => return Err(wrong(format!("--speedup needs the simulator: {SIMULATOR} is not set."))),
-        (None, Some(config)) => configured_speedup(&config).unwrap_or(1.0),
-        (None, None) => 1.0,
+    let speedup = match args.speedup {
+        Some(speedup) if is_simulated() => within("speedup", speedup, 1e-3, 1e6)?,
+        Some(_) => return Err(wrong(format!("--speedup needs the simulator: {SIMULATOR} is not set."))),
+        None => simulated_speedup(),
     };
     Ok(Settings {
         hz: within("hz", args.hz, 0.01, 1000.0)?,
@@ -182,13 +180,21 @@ fn settings(args: &ExecuteArgs) -> Result<Settings, Problem> {
     })
 }
 
-fn configured_speedup(config: &Path) -> Option<f64> {
-    let document: serde_json::Value = serde_json::from_slice(&bytes(config).ok()?).ok()?;
-    document["speedup"].as_f64()
+fn is_simulated() -> bool {
+    std::env::var_os(SIMULATOR).is_some()
+}
+
+/// Seconds of the simulated GPUs in one of the wall; 1 for real ones.
+pub(super) fn simulated_speedup() -> f64 {
+    let configured = |config: PathBuf| {
+        let document: serde_json::Value = serde_json::from_slice(&bytes(&config).ok()?).ok()?;
+        document["speedup"].as_f64()
+    };
+    std::env::var_os(SIMULATOR).map(PathBuf::from).and_then(configured).unwrap_or(1.0)
 }
 
 /// Counts how often the user asks to stop, from the first call on.
-fn interrupts() -> Result<&'static AtomicU32, Problem> {
+pub(super) fn interrupts() -> Result<&'static AtomicU32, Problem> {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let counted = ctrlc::set_handler(|| {
         ASKED.fetch_add(1, Ordering::AcqRel);

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod execute;
 pub mod guardian;
 mod live;
+pub mod profile;
 pub mod report;
 pub mod restore;
 
@@ -34,6 +35,8 @@ pub enum TestbedCommand {
     Discover(discover::DiscoverArgs),
     /// Say what stands in the way of measuring and setting GPUs, and how to mend it.
     Doctor(doctor::DoctorArgs),
+    /// Measure time and power of a command over the operating points of GPUs.
+    Profile(Box<profile::ProfileArgs>),
     /// Carry out a plan on the GPUs of this machine.
     Execute(execute::ExecuteArgs),
     /// Say what came of a run.
@@ -107,6 +110,7 @@ pub fn run(command: &TestbedCommand) -> Result<Answer, Problems> {
     match command {
         TestbedCommand::Discover(args) => discover::run(args),
         TestbedCommand::Doctor(args) => doctor::run(args),
+        TestbedCommand::Profile(args) => profile::run(args),
         TestbedCommand::Execute(args) => execute::run(args, None),
         TestbedCommand::Report(ReportCommand::Trace(args)) => report::run(args),
         TestbedCommand::Restore(args) => Ok(restore::run(args)),

@@ -174,8 +174,7 @@ impl Prepared {
     pub fn execute(self, hooks: Hooks<'_>) -> Result<Outcome, Problems> {
         let Self { request, gpus, machines, past, leg } = self;
         past.begin(&request)?;
-        let watch = Stopwatch::start();
-        let trace = Writer::open(&request.run_dir.join("trace.jsonl"), watch)?;
+        let mut trace = Writer::open(&request.run_dir.join("trace.jsonl"), Stopwatch::start())?;
         let mut used: Vec<Gpu> = machines.iter().map(|(_, gpu)| gpu.clone()).collect();
         used.sort_by(|a, b| a.uuid().cmp(b.uuid()));
         let terms =
@@ -186,6 +185,9 @@ impl Prepared {
             let _ = custody.end(&used);
             return Err(problems);
         }
+        // Time counts from here: locks and the guardian are no part of the plan.
+        let watch = Stopwatch::start();
+        trace.count_from(watch);
         let observe = hooks.observe;
         let mut run = Run::new(&request, &machines, &custody, leg, trace, watch, &mut *observe);
         run.carry_out(&past, hooks.interrupts, hooks.replan);

@@ -40,6 +40,11 @@ impl Writer {
         Ok(Self { path: path.to_owned(), file, watch, backlog: Vec::new() })
     }
 
+    /// Times count from here on.
+    pub fn count_from(&mut self, watch: Stopwatch) {
+        self.watch = watch;
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Document, Figure, Flag, GangFile, Kind, MeasuredPointFile, OriginFile, PointFile, ProfileFile,
+    ColumnOrigin, Figure, Flag, GangFile, Kind, MeasuredPointFile, OriginFile, PointFile, ProfileFile,
     SourceFile, WorkloadFile,
 };
 use rats_domain::problem::Problem;
@@ -60,31 +60,20 @@ fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], sourc
     let size = i64::try_from(gang).unwrap_or(i64::MAX);
     let suffix = if gang == 1 { String::new() } else { format!("-x{gang}") };
     let step = if by_steps { "one training step" } else { "one run of the job" };
+    let id = format!("{kind}-{workload}{suffix}-trace").to_lowercase().replace(['/', ' '], "-");
+    let what = WorkloadFile { model: workload.to_owned(), step: step.to_owned(), ..WorkloadFile::default() };
+    let source =
+        SourceFile { title: "Trace of a run".to_owned(), path: Some(source.to_owned()), ..SourceFile::default() };
+    let origin = OriginFile {
+        step_s: ColumnOrigin::new(Kind::Measured, "while a plan was carried out"),
+        power_w: Some(ColumnOrigin::new(Kind::Measured, "mean of one GPU over the run")),
+        counters: None,
+    };
     ProfileFile {
-        format: ProfileFile::FORMAT.to_owned(),
-        id: format!("{kind}-{workload}{suffix}-trace").to_lowercase().replace(['/', ' '], "-"),
-        gpu_type: kind.to_owned(),
-        workload: WorkloadFile { model: workload.to_owned(), step: step.to_owned(), ..WorkloadFile::default() },
-        source: SourceFile {
-            title: "Trace of a run".to_owned(),
-            path: Some(source.to_owned()),
-            ..SourceFile::default()
-        },
-        origin: OriginFile {
-            step_s: ColumnOrigin::new(Kind::Measured, "while a plan was carried out"),
-            power_w: Some(ColumnOrigin::new(Kind::Measured, "mean of one GPU over the run")),
-        },
         gang: (gang > 1).then_some(GangFile { gpus: size, dp: size, pp: 1, tp: 1 }),
-        batch_per_gpu: None,
-        samples_per_epoch: None,
-        gradient_bytes: None,
-        input_bytes_per_step: None,
-        overlap: None,
-        blocked_w: None,
-        memory_mib: None,
         startup_s: startup.filter(|_| by_steps),
         points: points.iter().map(|(point, jobs)| measured_point(point, jobs, by_steps)).collect(),
-        scaling: Vec::new(),
+        ..ProfileFile::new(id, kind.to_owned(), what, source, origin)
     }
 }
 
@@ -104,6 +93,7 @@ fn measured_point(point: &PointFile, jobs: &[&JobMeasured], by_steps: bool) -> M
         samples: i64::try_from(jobs.len()).ok(),
         // A power limit that holds the clock down is what it is for.
         flags: if is_throttled && point.power_limit_w.is_none() { vec![Flag::Throttled] } else { Vec::new() },
+        ..MeasuredPointFile::default()
     }
 }
 
