@@ -31,6 +31,7 @@ mod solve;
 mod solvers;
 mod testbed;
 mod topology;
+mod unseen;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -106,6 +107,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
+        Command::Unseen(args) => unseen::run(&args),
         Command::Testbed(command) => testbed::run(&command),
         Command::SimConfig(args) => simulated::config(&args),
         Command::SimJob(args) => simulated::job(&args),

@@ -62,7 +62,8 @@ impl Testbed {
     }
 
     fn sweep(&self, gpu: usize) -> Child {
-        let words = format!("profile --gpus {gpu} --sm-mhz 4points --budget 5points --id g{gpu} --model net -o g{gpu}.json");
+        let words =
+            format!("profile --gpus {gpu} --sm-mhz 4points --budget 5points --id g{gpu} --model net -o g{gpu}.json");
         let mut command = self.command(&words);
         command.args(["--step-pattern", r"time (?<time>\S+) s", "--", env!("CARGO_BIN_EXE_rats")]);
         command.args("sim-job --workload net --steps 1000000 --every 1 --startup 10".split(' '));
@@ -96,7 +97,7 @@ fn profiled(testbed: &Testbed) {
 }
 
 fn planned(testbed: &Testbed) {
-    testbed.does("discover --host box --idle-seconds 0.3 -o cluster.toml --inventory inventory.json");
+    testbed.does("discover --idle-seconds 0.3 -o cluster.toml --inventory inventory.json");
     let times = "tick_s = 2\nhorizon_s = 500\nstretches = [1]";
     let mut scenario = testbed.place.read("cluster.toml").replace("tick_s = 60", times);
     for number in 0..8 {

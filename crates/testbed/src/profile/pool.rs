@@ -24,7 +24,7 @@ use rats_domain::problem::Problem;
 use rats_models::statistics::mean;
 
 /// An operating point: SM clock, memory clock, limit in mW.
-type Key = (Option<i64>, Option<i64>, Option<i64>);
+type Key = (Option<i64>, Option<i64>, Option<i128>);
 
 /// A profile of several GPUs, and how they differ.
 #[derive(Clone, Debug)]
