@@ -44,7 +44,7 @@ promise() {
 machine() {
     to=$1
     shift
-    "$RATS" sim-config --gpus 4xA100-SXM4-80GB,4xV100 --seed 1 --speedup "$speedup" -o "$to" "$@" \
+    "$RATS" sim-config --gpus 4xA100-SXM4-80GB,4xV100 --seed "${SEED:-1}" --speedup "$speedup" -o "$to" "$@" \
         --workload bloom=a100-sxm-80gb-perseus-bloom-stage0 \
         --workload bert=v100-zeus-sentiment140-bert-base-uncased-b128-adamw \
         --workload deepspeech2=v100-zeus-librispeech-deepspeech2-b48-adamw \
