@@ -32,6 +32,7 @@ docs: build ## Writes the generated documents: code index and JSON Schemas.
 	$(RATS) schema instance > docs/schema/instance.schema.json
 	$(RATS) schema plan > docs/schema/plan.schema.json
 	$(RATS) schema profile > docs/schema/profile.schema.json
+	$(RATS) schema model > docs/schema/model.schema.json
 	$(RATS) schema pairs > docs/schema/pairs.schema.json
 	$(RATS) schema gpu > docs/schema/gpu.schema.json
 	$(RATS) schema fabric > docs/schema/fabric.schema.json

@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::bench::BenchArgs;
 use super::dataset::DatasetArgs;
 use super::edl::EdlArgs;
+use super::fit::{FitArgs, PredictArgs};
 use super::frontier::FrontierArgs;
 use super::import::ImportArgs;
+use super::models::ModelsArgs;
 use super::topology::TopologyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -134,6 +136,24 @@ unless --lenient leaves it out and says so.")]
     Import(ImportArgs),
     /// One tidy data set of all measurements: make it, or say what is in it.
     Dataset(DatasetArgs),
+    /// Fit time and power over operating points to measurements.
+    #[command(after_help = "\
+Examples:
+  rats fit instances/profiles/v100-ttu-dgemm.json -o models
+  rats fit instances/profiles -o models --lenient
+  rats fit --dataset dataset --gpu v100 --workload dgemm -o models
+
+Workloads of one GPU that are fitted together share its voltage curve. Rows that no model can be made of and fits that
+cannot be trusted are refused with a code; forms, intervals and refusal are described in docs/models.md.")]
+    Fit(FitArgs),
+    /// Say what a model predicts at an operating point, with an interval.
+    #[command(after_help = "\
+Examples:
+  rats predict models/v100-ttu-dgemm.json --sm-mhz 1005
+  rats predict models/v100-ttu-dgemm.json --sm-mhz 900 --sm-mhz 1200 --json")]
+    Predict(PredictArgs),
+    /// Judge the models by measurements that they did not see.
+    Models(ModelsArgs),
     /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
     #[command(after_help = "\
 Examples:
@@ -386,6 +406,8 @@ pub enum SchemaOf {
     Inventory,
     /// JSON Schema of profiles: time and power of one workload on one type of GPU.
     Profile,
+    /// JSON Schema of models: time and power of one workload over operating points, fitted.
+    Model,
     /// JSON Schema of pairs: rates of workloads side by side on one GPU.
     Pairs,
     /// The index of all codes, in Markdown.

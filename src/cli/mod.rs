@@ -15,6 +15,7 @@ mod dataset;
 mod edl;
 mod explain;
 mod export;
+mod fit;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod frontier;
@@ -22,6 +23,7 @@ mod generate;
 mod import;
 mod info;
 mod info_table;
+mod models;
 mod record;
 mod schema;
 mod solve;
@@ -87,6 +89,9 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Info(args) => info::run(&args),
         Command::Build(args) => build::run(&args),
         Command::Edl(args) => edl::run(&args),
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => fit::predict(&args),
+        Command::Models(args) => models::run(&args),
         Command::Frontier(args) => frontier::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Solve(args) => solve::run(&args),

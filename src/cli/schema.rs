@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use rats_domain::codes::{Code, Family};
-use rats_domain::format::{FabricFile, GpuFile, InstanceFile, InventoryFile, PairsFile, PlanFile, ProfileFile};
+use rats_domain::format::{
+    FabricFile, GpuFile, InstanceFile, InventoryFile, ModelFile, PairsFile, PlanFile, ProfileFile,
+};
 use schemars::schema_for;
 
 use super::args::SchemaOf;
@@ -17,6 +19,7 @@ pub(super) fn text(what: SchemaOf) -> String {
         SchemaOf::Fabric => json(&schema_for!(FabricFile)),
         SchemaOf::Inventory => json(&schema_for!(InventoryFile)),
         SchemaOf::Profile => json(&schema_for!(ProfileFile)),
+        SchemaOf::Model => json(&schema_for!(ModelFile)),
         SchemaOf::Pairs => json(&schema_for!(PairsFile)),
         SchemaOf::Codes => codes(),
     }

@@ -36,9 +36,13 @@ pub(super) fn blocked_w(gpu_type: &str) -> Option<Figure> {
 
 /// Pairs of memory and SM clock that drivers list for a type of GPU; `None` where no list is known.
 pub(super) fn listed_clocks(gpu_type: &str) -> Option<Vec<(i64, i64)>> {
+    Some(listed(gpu_type)?.pairs().collect())
+}
+
+/// What drivers list for a type of GPU; `None` where no list is known.
+pub fn listed(gpu_type: &str) -> Option<GpuFile> {
     let (_, text) = LISTED.iter().find(|(name, _)| *name == gpu_type)?;
-    let gpu: GpuFile = serde_json::from_str(text).ok()?;
-    Some(gpu.pairs().collect())
+    serde_json::from_str(text).ok()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod cells;
 mod csv;
 mod findings;
 mod gavel;
-mod gpus;
+pub mod gpus;
 mod input;
 mod kernel_tuner;
 mod mpt;

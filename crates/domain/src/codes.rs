@@ -200,7 +200,7 @@ codes! {
     S10 Suspicion "A clock is not on the list of clocks of the GPU type." "Compare it with `instances/gpus`; drivers move requested clocks to the nearest one listed."
     S11 Suspicion "Two different measurements have one name." "Both were kept under numbered names and flagged; find out which is which."
     S12 Suspicion "A counter that is a share of a peak is above 1." "The peak was taken too low; use it in proportion only."
-    S13 Suspicion "A file repeats measurements of another file." "They were read once; where the two disagree the message says which was kept."
+    S13 Suspicion "A file or series repeats measurements of another." "Count them once; where the two disagree the message says which was kept."
     M01 Model "There are too few operating points to fit a model to." "Measure at least 5 points at 4 different clocks or limits."
     M02 Model "All measurements are at one clock, or within 5 % of it." "Measure over a wider range of clocks or limits."
     M03 Model "A time or power is zero, negative or no finite number." "Measure it again or remove the row."

@@ -210,6 +210,7 @@ fn of_plan(group: &Group, plan: &Plan) -> Vec<Score> {
         for (slowdown, name) in SLOWDOWNS {
             let task = if plan.task == "every-4th-cell" { format!("{name}-cell") } else { name.to_owned() };
             scores.extend(regrets(group, &fits, slowdown, subject(&task, "rats", Quantity::Energy)));
+            scores.extend(regret_floor(group, slowdown, subject(&task, "floor", Quantity::Energy)));
         }
     }
     scores
@@ -289,6 +290,40 @@ fn regrets(group: &Group, fits: &[Fit], slowdown: Option<f64>, subject: Subject)
     }
     let score = Score::of(subject, &held, 0);
     (!held.is_empty()).then(|| Score { violation: crate::statistics::mean(&violations), ..score })
+}
+
+/// The regret of choosing by what its two neighbors say of each inner point, at the ends by the measurement: what noise and
+/// steps between clocks cost even where everything else was measured.
+fn regret_floor(group: &Group, slowdown: Option<f64>, subject: Subject) -> Option<Score> {
+    let mut held = Vec::new();
+    let mut violations = Vec::new();
+    for workload in &group.workloads {
+        let both =
+            workload.rows.iter().filter_map(|&(at, time, power)| Some((at, TimePower { time: time?, power: power? })));
+        let mut points: Vec<(Place, TimePower)> = both.collect();
+        points.sort_by(|a, b| a.0.mem.total_cmp(&b.0.mem).then(a.0.core.total_cmp(&b.0.core)));
+        let said: Vec<TimePower> = (0..points.len()).map(|at| between(&points, at)).collect();
+        let measured: Vec<TimePower> = points.iter().map(|point| point.1).collect();
+        let Some(found) = regret(&measured, &said, slowdown) else { continue };
+        held.push(Held { measured: 1.0, predicted: 1.0 + found.regret, interval: None });
+        violations.push(found.violation);
+    }
+    let score = Score::of(subject, &held, 0);
+    (!held.is_empty()).then(|| Score { violation: crate::statistics::mean(&violations), ..score })
+}
+
+/// A point on the lines between its neighbors at the same memory clock; itself at an end.
+fn between(points: &[(Place, TimePower)], at: usize) -> TimePower {
+    let ends = at.checked_sub(1).and_then(|before| Some((points.get(before)?, points.get(at + 1)?)));
+    let (place, own) = points[at];
+    match ends {
+        Some((a, b)) if a.0.mem.total_cmp(&b.0.mem).is_eq() && a.0.core < place.core && place.core < b.0.core => {
+            let share = (place.core - a.0.core) / (b.0.core - a.0.core);
+            let mix = |a: f64, b: f64| a + share * (b - a);
+            TimePower { time: mix(a.1.time, b.1.time), power: mix(a.1.power, b.1.power) }
+        }
+        _ => own,
+    }
 }
 
 /// What the neighbors of a point say of it, all others known.

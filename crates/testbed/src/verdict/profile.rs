@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::format::{
-    ColumnOrigin, Figure, Flag, GangFile, Kind, MeasuredPointFile, OriginFile, PointFile, ProfileFile,
-    SourceFile, WorkloadFile,
+    ColumnOrigin, Figure, Flag, GangFile, Kind, MeasuredPointFile, OriginFile, PointFile, ProfileFile, SourceFile,
+    WorkloadFile,
 };
 use rats_domain::problem::Problem;
 
