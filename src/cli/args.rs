@@ -11,6 +11,7 @@ use super::frontier::FrontierArgs;
 use super::import::ImportArgs;
 use super::models::ModelsArgs;
 use super::topology::TopologyArgs;
+use super::unseen::UnseenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use rats_testbed::cli::TestbedCommand;
@@ -154,6 +155,17 @@ Examples:
     Predict(PredictArgs),
     /// Judge the models by measurements that they did not see.
     Models(ModelsArgs),
+    /// Predict the curve of a kernel from a few measurements and from kernels like it, or say what to measure next.
+    #[command(after_help = "\
+Examples:
+  rats unseen dataset --like ulisboa-ptx/gtx-titan-x --next 3
+  rats unseen dataset --like ulisboa-ptx/gtx-titan-x --measured sm=975,mem=3505,time=2.1,power=140
+  rats unseen dataset --like ttu/v100 --measured sm=1380,power=180 --counter gr_engine_active=1 \\
+    --counter dram_active=0.4 --counter fp32_active=0.2 --counter fp64_active=0
+
+The data set is one of `rats dataset build`. Codes M20 to M26 say why a kernel is refused; docs/unseen.md says how far to
+trust the rest.")]
+    Unseen(UnseenArgs),
     /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
     #[command(after_help = "\
 Examples:

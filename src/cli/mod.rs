@@ -30,6 +30,7 @@ mod solve;
 mod solvers;
 mod testbed;
 mod topology;
+mod unseen;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -105,6 +106,7 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Topology(args) => topology::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
+        Command::Unseen(args) => unseen::run(&args),
         Command::Testbed(command) => testbed::run(&command),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),

@@ -53,7 +53,7 @@ const fn rate(task: &'static str, metric: Metric, quantity: Quantity, bound: f64
 }
 
 /// All bounds.
-pub static REACH: [Reach; 24] = [
+pub static REACH: [Reach; 34] = [
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Time, 0.004),
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Power, 0.010),
     mape("every-4th-clock", "perseus", "a40", Quantity::Time, 0.008),
@@ -78,6 +78,16 @@ pub static REACH: [Reach; 24] = [
     rate("pair-unseen", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),
     rate("can-share", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),
     rate("model-unseen", Metric::MeanAbs, Quantity::Rate, 0.10),
+    mape("unseen-1-default", "ttu", "v100", Quantity::Power, 0.05),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.05),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.045),
+    mape("unseen-3", "ttu", "v100", Quantity::Power, 0.025),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Power, 0.025),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Time, 0.02),
+    mape("unseen-1-default", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3-slowdown-5", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
+    mape("unseen-3-slowdown-10", "ulisboa-ptx", "gtx-titan-x", Quantity::Energy, 0.02),
 ];
 
 impl Reach {

@@ -24,6 +24,7 @@
 pub mod design;
 pub mod kernels;
 pub mod regress;
+pub mod shared;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,7 @@ use crate::data::Point;
 
 pub use kernels::OperatingPoint;
 use kernels::{FEWEST_KERNELS, Kernel, Kernels, counter};
+use regress::Lesson;
 
 /// How far beyond the known kernels a feature may lie, as a share of their range.
 const BEYOND: f64 = 0.5;
@@ -83,7 +85,7 @@ pub struct Prediction {
 
 /// Which curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+enum Which {
     Time,
     Power,
 }
@@ -99,18 +101,11 @@ impl Which {
 
 /// The new kernel in the terms of the grid; values are logarithms.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    pub(crate) at: Vec<usize>,
-    pub(crate) time: Option<Vec<f64>>,
-    pub(crate) power: Option<Vec<f64>>,
-    pub(crate) counters: Vec<f64>,
-}
-
-/// Known kernels as rows: features and curves over the first measured point.
-pub(crate) struct Lesson {
-    pub(crate) known: Vec<Vec<f64>>,
-    pub(crate) curves: Vec<Vec<f64>>,
-    pub(crate) features: Vec<f64>,
+struct Seen {
+    at: Vec<usize>,
+    time: Option<Vec<f64>>,
+    power: Option<Vec<f64>>,
+    counters: Vec<f64>,
 }
 
 impl UnseenModel {
@@ -134,7 +129,8 @@ impl UnseenModel {
         measured: &[Measured],
     ) -> Result<Vec<Prediction>, Problems> {
         let seen = self.seen(counters, measured)?;
-        let lessons = [Which::Time, Which::Power].map(|which| self.lesson(which, &seen));
+        let near = shared::neighborhood(&self.kernels.grid);
+        let lessons = [Which::Time, Which::Power].map(|which| self.lesson(which, &seen, &near));
         let strange: Vec<Problem> = lessons.iter().flatten().flat_map(|lesson| self.strange(&seen, lesson)).collect();
         let mut distinct: Vec<Problem> = Vec::new();
         for problem in strange {
@@ -145,8 +141,7 @@ impl UnseenModel {
         if !distinct.is_empty() {
             return Err(Problems(distinct));
         }
-        let [time, power] = lessons
-            .map(|lesson| lesson.and_then(|lesson| regress::predict(&lesson.known, &lesson.curves, &lesson.features)));
+        let [time, power] = lessons.map(|lesson| lesson.as_ref().and_then(regress::predict));
         Ok(self.predictions(&seen, time.as_ref(), power.as_ref()))
     }
 
@@ -172,7 +167,7 @@ impl UnseenModel {
         })
     }
 
-    pub(crate) fn seen(&self, counters: &BTreeMap<String, f64>, measured: &[Measured]) -> Result<Seen, Problems> {
+    fn seen(&self, counters: &BTreeMap<String, f64>, measured: &[Measured]) -> Result<Seen, Problems> {
         let mut problems = Vec::new();
         let mut at = Vec::new();
         for point in measured {
@@ -208,8 +203,8 @@ impl UnseenModel {
 
     /// What the known kernels say about one curve; `None` if the new kernel lacks it at its first point or too few of them
     /// have it.
-    pub(crate) fn lesson(&self, which: Which, seen: &Seen) -> Option<Lesson> {
-        match which {
+    fn lesson<'a>(&self, which: Which, seen: &Seen, near: &'a [Vec<f64>]) -> Option<Lesson<'a>> {
+        let own = match which {
             Which::Time => seen.time.as_ref()?,
             Which::Power => seen.power.as_ref()?,
         };
@@ -235,16 +230,22 @@ impl UnseenModel {
         let times: Vec<f64> =
             time.map(|time| time[1..].iter().map(|value| value - time[0]).collect()).unwrap_or_default();
         let features = [power.cloned().unwrap_or_default(), times, seen.counters.clone()].concat();
+        // How long a kernel takes says nothing about the form of its curve; how much power it needs does.
+        let level = |value: f64| if which == Which::Power { value } else { 0.0 };
         Some(Lesson {
             known: having.iter().map(|kernel| row(kernel)).collect(),
             curves: having.iter().map(|kernel| curve(kernel)).collect(),
+            levels: having.iter().filter_map(|kernel| which.of(kernel)).map(|curve| level(curve[first])).collect(),
             features,
+            level: level(own[0]),
+            seen: seen.at.clone(),
+            observed: own.iter().map(|value| value - own[0]).collect(),
+            near,
         })
     }
 
     /// Features that lie too far from the known kernels.
     fn strange(&self, seen: &Seen, lesson: &Lesson) -> Vec<Problem> {
-        let counters = lesson.features.len() - self.kernels.counters.len();
         let outside = |(at, value): (usize, &f64)| {
             let column = lesson.known.iter().map(|row| row[at]);
             let (low, high) = column.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
@@ -252,21 +253,27 @@ impl UnseenModel {
             if (low - room..=high + room).contains(value) {
                 return None;
             }
-            Some(match at.checked_sub(counters) {
-                Some(counter) => Problem::new(
-                    Code::M24,
-                    self.kernels.counters[counter].clone(),
-                    format!("{value:.4}; the known kernels have {low:.4} to {high:.4}."),
-                ),
-                None => {
-                    let place = self.kernels.grid[seen.at[0]].to_string();
-                    let (value, low, high) = (value.exp(), low.exp(), high.exp());
-                    let message = format!("{value:.4} measured; the known kernels have {low:.4} to {high:.4}.");
-                    Problem::new(Code::M24, place, message)
-                }
-            })
+            let (place, what, logarithm) = self.feature(seen, lesson, at);
+            let plain = |value: f64| if logarithm { value.exp() } else { value };
+            let (value, low, high) = (plain(*value), plain(low), plain(high));
+            let message = format!("{what} {value:.4}; the known kernels have {low:.4} to {high:.4}.");
+            Some(Problem::new(Code::M24, place, message))
         };
         lesson.features.iter().enumerate().filter_map(outside).collect()
+    }
+
+    /// Place and meaning of a feature, and whether it is a logarithm: powers, then times over the first, then counters.
+    fn feature(&self, seen: &Seen, lesson: &Lesson, at: usize) -> (String, &'static str, bool) {
+        let counters = lesson.features.len() - self.kernels.counters.len();
+        if let Some(counter) = at.checked_sub(counters) {
+            return (self.kernels.counters[counter].clone(), "counter", false);
+        }
+        let powers = if counters >= seen.at.len() { seen.at.len() } else { 0 };
+        let (place, what) = match at.checked_sub(powers) {
+            Some(time) => (seen.at[time + 1], "time over that at the first point"),
+            None => (seen.at[at], "power"),
+        };
+        (self.kernels.grid[place].to_string(), what, true)
     }
 
     fn predictions(

@@ -1,10 +1,11 @@
 //! From a few features of a kernel to its whole curve, learned from kernels whose curves are known.
 //!
 //! # Idea
-//! Two simple views, each with a parameter that says how far a known kernel reaches: a smooth one (kernel ridge regression,
-//! the mean of a Gaussian process) for features that determine the curve, and a cautious one (the weighted median of the known
-//! curves) for features that leave several curves possible. Which of them, and with which reach, is decided by predicting
-//! every known kernel from the others; what does nearly as well as the best is averaged.
+//! Three views: a smooth one (kernel ridge regression, the mean of a Gaussian process) for features that determine the curve;
+//! a cautious one (the weighted median of the known curves) for features that leave several curves possible; and one that
+//! looks at the measured values alone ([`super::shared`]), the best where they are noisy and kernels few. Which of them, and
+//! with which parameters, is decided by predicting every known kernel from the others; what does nearly as well as the best
+//! is averaged.
 //!
 //! # Model
 //! Features are standardized; a curve is the logarithm of the value over that at the first measured point.
@@ -19,7 +20,8 @@
 //! (n+1)): it holds a new kernel like the known ones with probability 1 - 2k/(n+1), whatever the distribution.
 //!
 //! # Complexity
-//! O(n^3) for each of 15 smooth and O(n^2 p) for each of 4 cautious ones; n kernels, p operating points.
+//! O(n^3) for each of 15 smooth ones, O(n^2 p) for each of 4 cautious ones, O(n^2 p m) for each of 9 that share; n kernels,
+//! p operating points, m of them measured.
 //!
 //! # Limits
 //! All kernels get intervals of the same width at a point. Under 19 known kernels there are none.
@@ -31,11 +33,16 @@
 use crate::dvfs::cholesky::Cholesky;
 use crate::statistics::mean;
 
+use super::shared::Shared;
+
 /// Lengths and noises of the smooth predictors that are tried.
 const LENGTHS: [f64; 3] = [1.0, 2.0, 4.0];
 const NOISES: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 1.0];
 /// Reaches of the cautious ones.
 const REACHES: [f64; 4] = [0.1, 0.2, 0.4, 0.8];
+/// Shrinkages and noises of those that share.
+const SHRINKAGES: [f64; 3] = [0.0, 0.2, 0.5];
+const MEASURED_NOISES: [f64; 3] = [0.005, 0.02, 0.05];
 /// Weight of the linear part of the smooth kernel.
 const LINEAR: f64 = 0.3;
 /// Predictors within this factor of the least error are averaged.
@@ -59,14 +66,34 @@ struct Candidate {
     left_out: Vec<Vec<f64>>,
 }
 
-/// Predicts the curve of a kernel with `features` from known ones: a list of features and a curve each. `None` of nothing.
-pub fn predict(known: &[Vec<f64>], curves: &[Vec<f64>], features: &[f64]) -> Option<Predicted> {
-    let (rows, at) = standardized(known, features)?;
-    let candidates = candidates(&rows, curves, &at);
+/// Known kernels and what was measured of the new one.
+pub struct Lesson<'a> {
+    /// Features of the known kernels.
+    pub known: Vec<Vec<f64>>,
+    /// Their curves over the value at the first measured point.
+    pub curves: Vec<Vec<f64>>,
+    /// The logarithm of that value, if its height says something about the curve; otherwise 0.
+    pub levels: Vec<f64>,
+    /// Features of the new kernel.
+    pub features: Vec<f64>,
+    /// The new kernel's level.
+    pub level: f64,
+    /// Its measured points, the first first.
+    pub seen: Vec<usize>,
+    /// Values there, over the first.
+    pub observed: Vec<f64>,
+    /// How much neighboring points share.
+    pub near: &'a [Vec<f64>],
+}
+
+/// Predicts the curve of the new kernel. `None` where nothing is known.
+pub fn predict(lesson: &Lesson) -> Option<Predicted> {
+    let curves = &lesson.curves;
+    let candidates = candidates(lesson)?;
     let least = candidates.iter().map(|candidate| candidate.error).fold(f64::INFINITY, f64::min);
     let good: Vec<&Candidate> = candidates.iter().filter(|candidate| candidate.error <= least * NEARLY).collect();
     let value = average(good.iter().map(|candidate| candidate.value.as_slice()))?;
-    let residuals: Vec<Vec<f64>> = (0..rows.len())
+    let residuals: Vec<Vec<f64>> = (0..curves.len())
         .map(|at| {
             let blend = average(good.iter().map(|candidate| candidate.left_out[at].as_slice()))?;
             Some(curves[at].iter().zip(blend).map(|(truth, said)| truth - said).collect())
@@ -76,16 +103,25 @@ pub fn predict(known: &[Vec<f64>], curves: &[Vec<f64>], features: &[f64]) -> Opt
     Some(Predicted { value, interval })
 }
 
-fn candidates(rows: &[Vec<f64>], curves: &[Vec<f64>], at: &[f64]) -> Vec<Candidate> {
+fn candidates(lesson: &Lesson) -> Option<Vec<Candidate>> {
+    let (rows, at) = standardized(&lesson.known, &lesson.features)?;
+    let curves = &lesson.curves;
     let distances: Vec<Vec<f64>> = rows.iter().map(|a| rows.iter().map(|b| distance(a, b)).collect()).collect();
-    let to: Vec<f64> = rows.iter().map(|row| distance(row, at)).collect();
+    let to: Vec<f64> = rows.iter().map(|row| distance(row, &at)).collect();
     let smooth = LENGTHS.iter().flat_map(|&length| NOISES.iter().map(move |&noise| (length, noise)));
-    let smooth = smooth.filter_map(|(length, noise)| smooth_candidate(rows, curves, at, length, noise));
+    let smooth = smooth.filter_map(|(length, noise)| smooth_candidate(&rows, curves, &at, length, noise));
     let ranks = ranks(curves);
     let cautious = REACHES.iter().map(|&reach| cautious_candidate(&distances, &to, curves, &ranks, reach));
-    let all =
-        smooth.chain(cautious).map(|(value, left_out)| Candidate { error: error(curves, &left_out), value, left_out });
-    all.filter(|candidate| candidate.error.is_finite()).collect()
+    let absolute: Vec<Vec<f64>> = curves
+        .iter()
+        .zip(&lesson.levels)
+        .map(|(curve, level)| curve.iter().map(|value| value + level).collect())
+        .collect();
+    let sharing = SHRINKAGES.iter().flat_map(|&shrinkage| MEASURED_NOISES.iter().map(move |&noise| (shrinkage, noise)));
+    let sharing = sharing.filter_map(|(shrinkage, noise)| sharing_candidate(lesson, &absolute, shrinkage, noise));
+    let all = smooth.chain(cautious).chain(sharing);
+    let all = all.map(|(value, left_out)| Candidate { error: error(curves, &left_out), value, left_out });
+    Some(all.filter(|candidate| candidate.error.is_finite()).collect())
 }
 
 type Curves = (Vec<f64>, Vec<Vec<f64>>);
@@ -132,6 +168,21 @@ fn cautious_candidate(
     };
     let left_out = distances.iter().enumerate().map(|(row, to)| median(to, Some(row))).collect();
     (median(to, None), left_out)
+}
+
+fn sharing_candidate(lesson: &Lesson, absolute: &[Vec<f64>], shrinkage: f64, noise: f64) -> Option<Curves> {
+    let seen = &lesson.seen;
+    let over = |curve: Vec<f64>, level: f64| curve.into_iter().map(|value| value - level).collect::<Vec<f64>>();
+    let shared = |skip| Shared::of(absolute, skip, lesson.near, shrinkage);
+    let observed: Vec<f64> = lesson.observed.iter().map(|value| value + lesson.level).collect();
+    let value = over(shared(None)?.given(seen, &observed, noise)?, lesson.level);
+    let left_out = (0..absolute.len())
+        .map(|row| {
+            let observed: Vec<f64> = seen.iter().map(|&at| absolute[row][at]).collect();
+            Some(over(shared(Some(row))?.given(seen, &observed, noise)?, lesson.levels[row]))
+        })
+        .collect::<Option<_>>()?;
+    Some((value, left_out))
 }
 
 /// The logarithm m that makes the weighted mean of |exp(m - y) - 1| least: the median of y weighted by w exp(-y), since
@@ -208,6 +259,20 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    /// A kernel with feature 1.55 of which nothing but the level was measured.
+    fn lesson(known: &[Vec<f64>], curves: &[Vec<f64>]) -> Lesson<'static> {
+        Lesson {
+            known: known.to_vec(),
+            curves: curves.to_vec(),
+            levels: vec![0.0; known.len()],
+            features: vec![1.55],
+            level: 0.0,
+            seen: Vec::new(),
+            observed: Vec::new(),
+            near: &[],
+        }
+    }
+
     #[test]
     fn the_relative_median_makes_the_relative_error_least() {
         // Values 1 and 4, equal weights: |M/1 - 1| + |M/4 - 1| rises with M between them, so M = 1. With weight 5 on 4 the
@@ -246,11 +311,11 @@ mod tests {
     fn a_curve_that_a_feature_determines_is_found_and_one_that_it_does_not_is_not_split_in_the_middle() {
         let known: Vec<Vec<f64>> = (0..30).map(|i| vec![f64::from(i) / 10.0]).collect();
         let line: Vec<Vec<f64>> = known.iter().map(|x| vec![0.2 * x[0], -0.1 * x[0]]).collect();
-        let found = predict(&known, &line, &[1.55]).unwrap();
+        let found = predict(&lesson(&known, &line)).unwrap();
         assert!((found.value[0] - 0.31).abs() < 2e-3 && (found.value[1] + 0.155).abs() < 2e-3, "{found:?}");
         // Two kinds, two thirds without and one third with a factor of 4, whatever the feature: the error is least for 0.
         let kinds: Vec<Vec<f64>> = (0..30).map(|i| vec![if i % 3 == 0 { 4f64.ln() } else { 0.0 }]).collect();
-        let found = predict(&known, &kinds, &[1.55]).unwrap();
+        let found = predict(&lesson(&known, &kinds)).unwrap();
         assert!(found.value[0].abs() < 1e-12, "{found:?}");
         let interval = found.interval.unwrap()[0];
         assert!(interval.0 <= 0.0 && interval.1 >= 4f64.ln() - 1e-12, "{interval:?}");
@@ -258,6 +323,6 @@ mod tests {
 
     #[test]
     fn nothing_known_says_nothing() {
-        assert_eq!(predict(&[], &[], &[1.0]), None);
+        assert_eq!(predict(&lesson(&[], &[])), None);
     }
 }
