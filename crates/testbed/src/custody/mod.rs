@@ -214,6 +214,8 @@ impl Custody {
         if journal.marks().is_empty() {
             journal.close();
         }
+        // Let go of before the guardian is: where marks stay, it tries once more.
+        drop(journal);
         self.guardian.into_inner().unwrap_or_else(PoisonError::into_inner).dismiss();
         drop(self.locks);
         if problems.is_empty() { Ok(done) } else { Err(Problems(problems)) }

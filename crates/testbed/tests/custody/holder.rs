@@ -113,7 +113,7 @@ fn job(state: &mut State) -> String {
     said
 }
 
-/// Sets and undoes at random for ever, one line a step.
+/// Sets and undoes at random for ever, one line a step with the guardian's process.
 fn random(state: &State, mut seed: u64) -> String {
     let mut next = move |below: u64| {
         // Marsaglia, "Xorshift RNGs", 2003.
@@ -134,7 +134,7 @@ fn random(state: &State, mut seed: u64) -> String {
         // A guardian that was killed in the middle is replaced, as an executor does before it sets anything.
         let _ = custody.ensure_guardian();
         let _ = if next(5) == 0 { custody.restore(gpu).map(drop).ok() } else { custody.set(gpu, point).map(drop).ok() };
-        say("step");
+        say(&format!("step {}", custody.guardian_pid()));
     }
 }
 
