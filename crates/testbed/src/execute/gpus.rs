@@ -4,7 +4,6 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use rats_domain::codes::Code;
-use rats_domain::decimal::Decimal;
 use rats_domain::format::PointFile;
 use rats_domain::ids::GpuId;
 use rats_domain::problem::{Problem, Problems};
@@ -14,7 +13,7 @@ use super::preflight::point;
 use crate::custody::undo::Undone;
 use crate::custody::{Custody, PointApplied, SetError};
 use crate::gpu::{Gpu, GpuError, Sample};
-use crate::trace::{Note, Reading, SetRecord};
+use crate::trace::{Note, Reading, SetRecord, TracePoint};
 
 /// What threads report to the run.
 #[derive(Debug)]
@@ -70,8 +69,8 @@ pub(super) fn prepare(
                 sets.push(SetRecord {
                     gpu: member.name.clone(),
                     job: job.to_owned(),
-                    requested: wanted,
-                    applied: as_file(&applied),
+                    requested: wanted.into(),
+                    applied: told_point(&applied),
                     observed_mhz,
                     took_s: watch.elapsed().as_secs_f64(),
                 });
@@ -116,11 +115,11 @@ fn settled(gpu: &Gpu, applied: &PointApplied, patience: Duration) -> Option<(i64
     }
 }
 
-fn as_file(applied: &PointApplied) -> PointFile {
-    PointFile {
+fn told_point(applied: &PointApplied) -> TracePoint {
+    TracePoint {
         sm_mhz: applied.sm.map(|clock| clock.applied.0),
         mem_mhz: applied.mem.map(|clock| clock.applied.0),
-        power_limit_w: applied.power_limit.map(|limit| Decimal::from_scaled(limit.applied.0.into(), 3)),
+        power_limit_w: applied.power_limit.map(|limit| limit.applied.watts()),
     }
 }
 

@@ -91,7 +91,7 @@ impl Leg {
             PlannedJob {
                 job: job.id.clone(),
                 option: placement.option.position(),
-                point: option.point,
+                point: option.point.into(),
                 start: placement.start.0,
                 ticks: option.ticks.0,
                 gpus: placement.gpus.iter().map(|&gpu| instance.cluster.gpu_name(gpu)).collect(),
@@ -127,7 +127,7 @@ impl Leg {
             record.jobs.into_iter().filter(|job| self.work.keys().any(|&id| self.name(id) == job.job)).collect();
         jobs.sort_by_key(|job| job.start);
         let line = |job: PlannedJob| {
-            let point = described(&job.point);
+            let point = described(&job.point.into());
             format!(
                 "{:>8} s  {}  {} s  {point}  on {}",
                 job.start * tick_s,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rats_domain::decimal::Decimal;
 use rats_domain::format::PointFile;
 use serde::{Deserialize, Serialize};
 
@@ -141,7 +142,7 @@ pub struct PlannedJob {
     /// Index of its option.
     pub option: usize,
     /// The operating point.
-    pub point: PointFile,
+    pub point: TracePoint,
     /// Planned start, ticks of the plan.
     pub start: i64,
     /// Planned occupancy, ticks.
@@ -223,6 +224,35 @@ pub struct JobRecord {
     pub problem: Option<Note>,
 }
 
+/// An operating point; what is absent is as it was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TracePoint {
+    /// Locked SM clock, MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<i64>,
+    /// Locked memory clock, MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mem_mhz: Option<i64>,
+    /// Power limit, W.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_limit_w: Option<f64>,
+}
+
+impl From<PointFile> for TracePoint {
+    fn from(point: PointFile) -> Self {
+        let power_limit_w = point.power_limit_w.map(Decimal::to_f64);
+        Self { sm_mhz: point.sm_mhz, mem_mhz: point.mem_mhz, power_limit_w }
+    }
+}
+
+impl From<TracePoint> for PointFile {
+    fn from(point: TracePoint) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "watts of a GPU as mW")]
+        let exact = |watts: f64| Decimal::from_scaled((watts * 1e3).round() as i128, 3);
+        Self { sm_mhz: point.sm_mhz, mem_mhz: point.mem_mhz, power_limit_w: point.power_limit_w.map(exact) }
+    }
+}
+
 /// An operating point that was set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SetRecord {
@@ -231,9 +261,9 @@ pub struct SetRecord {
     /// For which job.
     pub job: String,
     /// What was asked for.
-    pub requested: PointFile,
+    pub requested: TracePoint,
     /// What the driver took: the nearest supported clocks, the limit as read back.
-    pub applied: PointFile,
+    pub applied: TracePoint,
     /// SM and memory clock as read afterwards, MHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_mhz: Option<(i64, i64)>,

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rats_domain::format::PointFile;
 use serde::Serialize;
 
 use crate::gpu::Throttle;
-use crate::trace::{Begin, JobState, PlannedJob, Reading, Record, Trace};
+use crate::trace::{Begin, JobState, PlannedJob, Reading, Record, Trace, TracePoint};
 
 /// A job that succeeded: as planned and as measured. Times are plan time.
 #[derive(Clone, Debug, Serialize)]
@@ -21,7 +20,7 @@ pub struct JobMeasured {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// The operating point as it was applied; as planned where nothing was set.
-    pub point: PointFile,
+    pub point: TracePoint,
     /// As planned.
     pub planned: Figures,
     /// As measured.
@@ -92,7 +91,7 @@ struct Attempt {
     /// Plan time and steps.
     progress: Vec<(f64, u64)>,
     steps: Option<u64>,
-    applied: BTreeMap<String, PointFile>,
+    applied: BTreeMap<String, TracePoint>,
 }
 
 /// Readings in plan time.
@@ -125,7 +124,7 @@ struct Pass {
     names: Vec<String>,
     plans: BTreeMap<String, (PlannedJob, f64, f64)>,
     open: BTreeMap<String, Attempt>,
-    applied: BTreeMap<String, BTreeMap<String, PointFile>>,
+    applied: BTreeMap<String, BTreeMap<String, TracePoint>>,
     done: Vec<Attempt>,
 }
 
@@ -337,7 +336,7 @@ impl Readings {
     }
 
     /// Mean SM clock over that of the point, and share of readings in which something held a clock down.
-    fn clocks(&self, gpus: &[String], from: f64, to: f64, point: &PointFile) -> (Option<f64>, f64) {
+    fn clocks(&self, gpus: &[String], from: f64, to: f64, point: &TracePoint) -> (Option<f64>, f64) {
         let gpus: BTreeSet<&String> = gpus.iter().collect();
         let within = self.rounds.iter().filter(|&&(at, _)| from <= at && at <= to);
         let readings: Vec<Reading> = within

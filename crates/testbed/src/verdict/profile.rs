@@ -48,9 +48,10 @@ fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], sourc
     let by_steps = jobs.iter().all(|job| job.measured.step_s.is_some());
     let mut points: Vec<(PointFile, Vec<&JobMeasured>)> = Vec::new();
     for job in jobs {
-        match points.iter_mut().find(|(point, _)| *point == job.point) {
+        let own = PointFile::from(job.point);
+        match points.iter_mut().find(|(point, _)| *point == own) {
             Some((_, jobs)) => jobs.push(job),
-            None => points.push((job.point, vec![job])),
+            None => points.push((own, vec![job])),
         }
     }
     points

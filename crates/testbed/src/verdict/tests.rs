@@ -1,9 +1,7 @@
 //! A trace written by hand, with numbers that can be checked by hand.
 
-use rats_domain::format::PointFile;
-
 use super::*;
-use crate::trace::{Begin, FORMAT, JobRecord, Line, Planned, PlannedJob, Reading, Record, SetRecord};
+use crate::trace::{Begin, FORMAT, JobRecord, Line, Planned, PlannedJob, Reading, Record, SetRecord, TracePoint};
 
 /// A job with planned and measured time, s, at 200 W.
 pub(super) fn measured(name: &str, gpus: &[&str], planned_s: f64, run_s: f64) -> JobMeasured {
@@ -13,7 +11,7 @@ pub(super) fn measured(name: &str, gpus: &[&str], planned_s: f64, run_s: f64) ->
         gpus: gpus.iter().map(|&gpu| gpu.to_owned()).collect(),
         gpu_type: "a".to_owned(),
         workload: None,
-        point: PointFile::default(),
+        point: TracePoint::default(),
         planned: figures(planned_s),
         measured: figures(run_s),
         source: EnergySource::Counter,
@@ -31,7 +29,7 @@ fn planned(name: &str, gpu: &str) -> PlannedJob {
     PlannedJob {
         job: name.to_owned(),
         option: 0,
-        point: PointFile { sm_mhz: Some(1000), ..PointFile::default() },
+        point: TracePoint { sm_mhz: Some(1000), ..TracePoint::default() },
         start: 0,
         ticks: 10,
         gpus: vec![gpu.to_owned()],
@@ -88,7 +86,7 @@ fn trace() -> Trace {
         energy_j: 300_000.0,
         run_j: 240_000.0,
     };
-    let applied = PointFile { sm_mhz: Some(1000), ..PointFile::default() };
+    let applied = TracePoint { sm_mhz: Some(1000), ..TracePoint::default() };
     let set = SetRecord {
         gpu: "n/0".to_owned(),
         job: "a".to_owned(),

@@ -7,7 +7,7 @@ use rats_testbed::custody::procfs;
 use rats_testbed::trace::{JobState, Line, Record, read};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Run, kill};
+use crate::lab::{Lab, Run, guardian, kill};
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +38,16 @@ fn mixed(seed: u64, below: u64) -> u64 {
 
 /// The process of a job that runs now.
 fn job_of(lab: &Lab) -> Option<u32> {
-    let pids = lab.lines().into_iter().filter_map(|line| match line.record {
+    let mut pids = lab.lines().into_iter().rev().filter_map(|line| match line.record {
         Record::Job(job) => job.pid,
         _ => None,
     });
-    pids.filter(|&pid| procfs::process(pid).is_some_and(|process| !process.is_dead)).last()
+    pids.find(|&pid| procfs::process(pid).is_some_and(|process| !process.is_dead))
 }
 
 fn strike(lab: &Lab, run: &Run, victims: Victims) {
     use Victims::{Executor, ExecutorAndGuardian, ExecutorAndJob, Guardian, GuardianAndJob, Job};
-    let guardian = lab.guardian(run.id());
+    let guardian = guardian(run.id());
     let job = job_of(lab);
     let targets = match victims {
         Executor => vec![Some(run.id())],

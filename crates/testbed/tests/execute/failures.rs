@@ -7,7 +7,7 @@ use rats_testbed::trace::{JobState, Record};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::lab::{Job, Lab, job, simulated, text};
+use crate::lab::{Job, Lab, guardian, job, kill, simulated, text};
 
 /// Carries out a job with this command and another job that is in order; the output of the run.
 fn failing(command: &str, code: &str, more: &[&str]) -> String {
@@ -46,8 +46,9 @@ fn a_job_that_fails_is_tried_again() {
     lab.add(&Job { command, ..job("j0", &["big/0"], 0) });
     let output = lab.execute(&[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
-    use JobState::{Done, Failed, Running, Setting};
-    assert_eq!(lab.states("j0"), [Setting, Running, Failed, Setting, Running, Done]);
+    let twice =
+        [JobState::Setting, JobState::Running, JobState::Failed, JobState::Setting, JobState::Running, JobState::Done];
+    assert_eq!(lab.states("j0"), twice);
     lab.assert_clean();
     failing(&simulated("--steps 100 --crash-at 20"), "X06", &["--retries", "1"]);
 }
@@ -194,8 +195,8 @@ fn a_guardian_that_is_killed_is_replaced() {
     lab.add_eight();
     let run = lab.begin(&[]);
     lab.wait_for("j0", JobState::Running);
-    let guardian = lab.guardian(run.id()).unwrap();
-    crate::lab::kill(guardian, Signal::KILL);
+    let guardian = guardian(run.id()).unwrap();
+    kill(guardian, Signal::KILL);
     assert_eq!(run.wait(), Some(0));
     assert!(lab.said().contains("[N13] guardian: it had ended; another was started."), "{}", lab.said());
     lab.assert_clean();

@@ -23,7 +23,7 @@ const AS_JOB: &str = "lab::as_a_job";
 const ARGUMENTS: &str = "SIM_JOB";
 
 /// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A machine with two A100 (node `big`) and two A40 (node `small`).
 pub struct Lab {
@@ -170,15 +170,16 @@ impl Lab {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rats-testbed"));
         command.args(arguments).current_dir(self.directory.path());
         command.env("NVML_SIM_CONFIG", self.path("sim.json")).env("RATS_NVML_LIB", library);
-        command.env("RATS_STATE_DIR", self.path("state")).env_remove("RATS_RUN_ID");
+        command.env("RATS_STATE_DIR", self.path("custody")).env_remove("RATS_RUN_ID");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     fn executor(&self, more: &[&str]) -> Command {
         self.write();
-        let arguments = ["execute", "instance.json", "plan.json", "--inventory", "inventory.json", "--run-dir", "run"];
-        self.command(&[&arguments[..], &["--grace", "0.3"], more].concat())
+        let arguments = ["execute", "instance.json", "plan.json", "--inventory", "inventory.json", "--grace", "0.3"];
+        let run_dir = if more.contains(&"--run-dir") { &[][..] } else { &["--run-dir", "run"] };
+        self.command(&[&arguments[..], run_dir, more].concat())
     }
 
     /// Carries the plan out to its end.
@@ -199,7 +200,8 @@ impl Lab {
     }
 
     pub fn lines(&self) -> Vec<Line> {
-        read(&self.path("run/trace.jsonl")).map(|trace| trace.lines).unwrap_or_default()
+        let path = self.path("run/trace.jsonl");
+        if path.exists() { read(&path).unwrap().lines } else { Vec::new() }
     }
 
     /// States of a job in the order of the trace.
@@ -251,13 +253,6 @@ impl Lab {
         assert!(marks.is_empty(), "{marks:?}\n{}", self.said());
     }
 
-    /// The executor's guardian.
-    pub fn guardian(&self, executor: u32) -> Option<u32> {
-        let is_guardian = |pid: &u32| procfs::command(*pid).is_some_and(|command| command.contains(" guardian "));
-        let children = procfs::all().into_iter().filter(|process| process.parent == executor);
-        children.map(|process| process.pid).find(is_guardian)
-    }
-
     pub fn speedup(&self) -> f64 {
         self.speedup
     }
@@ -293,4 +288,11 @@ pub fn kill(pid: u32, signal: rustix::process::Signal) {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The guardian of an executor.
+pub fn guardian(executor: u32) -> Option<u32> {
+    let is_guardian = |pid: &u32| procfs::command(*pid).is_some_and(|command| command.contains(" guardian "));
+    let children = procfs::all().into_iter().filter(|process| process.parent == executor);
+    children.map(|process| process.pid).find(is_guardian)
 }

@@ -47,7 +47,7 @@ fn a_plan_is_carried_out_as_planned_and_every_gpu_is_as_it_was_found() {
         lines.iter().filter_map(|line| if let Record::Set(set) = &line.record { Some(set) } else { None }).collect();
     assert_eq!(sets.len(), 10);
     let gang = sets.iter().find(|set| set.job == "gang" && set.gpu == "small/1").unwrap();
-    assert_eq!((gang.applied.sm_mhz, gang.applied.power_limit_w.unwrap().to_string()), (Some(900), "250".to_owned()));
+    assert_eq!((gang.applied.sm_mhz, gang.applied.power_limit_w), (Some(900), Some(250.0)));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_dry_run_changes_nothing() {
         "{}",
         text(&output.stdout)
     );
-    assert!(!lab.path("run").exists() && !lab.path("state").exists());
+    assert!(!lab.path("run").exists() && !lab.path("custody").exists());
     assert_eq!(lab.simulator.journal().unwrap(), []);
 }
 
