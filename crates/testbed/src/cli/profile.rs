@@ -112,7 +112,7 @@ pub struct OutputArgs {
     #[arg(long, value_parser = positive)]
     pub batch_per_gpu: Option<f64>,
     /// Degrees of data, pipeline and tensor parallelism of a gang [default: data parallel].
-    #[arg(long, value_name = "DP,PP,TP", value_delimiter = ',', num_args = 3)]
+    #[arg(long, value_name = "DP,PP,TP", value_delimiter = ',')]
     pub gang: Vec<i64>,
 }
 
@@ -278,7 +278,8 @@ fn gang(shape: &[i64], gpus: usize) -> Result<Option<GangFile>, Problem> {
     let gpus = i64::try_from(gpus).unwrap_or(i64::MAX);
     let (dp, pp, tp) = match shape {
         &[dp, pp, tp] => (dp, pp, tp),
-        _ => (gpus, 1, 1),
+        [] => (gpus, 1, 1),
+        _ => return Err(wrong("`--gang` needs three degrees: DP,PP,TP.".to_owned())),
     };
     let product = [dp, pp, tp].into_iter().try_fold(1_i64, |all, one| all.checked_mul(one).filter(|_| one > 0));
     if product != Some(gpus) {

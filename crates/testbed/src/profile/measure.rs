@@ -72,11 +72,7 @@ pub fn measure(bench: &mut Bench<'_>, target: Target, role: Role) -> Result<Meas
     taints.extend(shared.then_some(Taint::Shared));
     taints.extend(total.disagrees.then_some(Taint::TimeDisagrees));
     let measured = Outcome { role, target, applied, windows, total, taints, settle_s };
-    let measured = measured.judge(bench, began_s)?;
-    if bench.settings().restart {
-        bench.end();
-    }
-    Ok(measured)
+    measured.judge(bench, began_s)
 }
 
 /// Time of a step over all windows.
