@@ -382,3 +382,7 @@ fn transferred(truth: &TruthConfig, from: &TypeConfig, to: &TypeConfig) -> Truth
     let source = format!("{}; taken over from {}: clocks, power and time scaled, assumed", truth.source, from.name);
     TruthConfig { source, points, ..truth.clone() }
 }
+
+#[cfg(test)]
+#[path = "compose_tests.rs"]
+mod tests;

@@ -122,7 +122,6 @@ pub fn write(path: &Path, faults: &[Fault]) -> Result<(), SimError> {
 /// Counts one call and says what becomes of it.
 pub fn judge(faults: &[Fault], state: &mut State, call: &str, gpu: Option<usize>) -> Effect {
     let mut effect = Effect::default();
-    let mut lost = [false; MAX_GPUS];
     for (at, fault) in faults.iter().take(MAX_FAULTS).enumerate() {
         let here = fault.gpu.is_none_or(|own| gpu == Some(own as usize));
         let hit = here && fault.concerns(call);
@@ -130,7 +129,19 @@ pub fn judge(faults: &[Fault], state: &mut State, call: &str, gpu: Option<usize>
         state.fault_calls[at] = seen.saturating_add(u64::from(hit));
         let active = seen >= fault.after && fault.times.is_none_or(|times| seen < fault.after.saturating_add(times));
         fault.apply(&mut effect, hit, active);
-        if matches!(fault.kind, FaultKind::GpuLost) && seen + u64::from(hit) > fault.after {
+    }
+    lose(faults, state);
+    if effect.code.is_none() && gpu.is_some_and(|gpu| state.gpus[gpu].lost != 0) {
+        effect.code = Some(GPU_IS_LOST);
+    }
+    effect
+}
+
+/// Marks the GPUs that have fallen off the bus: at once, or after as many calls as the fault lets go well.
+pub fn lose(faults: &[Fault], state: &mut State) {
+    let mut lost = [false; MAX_GPUS];
+    for (fault, calls) in faults.iter().zip(state.fault_calls) {
+        if matches!(fault.kind, FaultKind::GpuLost) && (fault.after == 0 || calls > fault.after) {
             let targets = (0..MAX_GPUS).filter(|&other| fault.gpu.is_none_or(|own| own as usize == other));
             targets.for_each(|other| lost[other] = true);
         }
@@ -138,10 +149,6 @@ pub fn judge(faults: &[Fault], state: &mut State, call: &str, gpu: Option<usize>
     for (gpu, lost) in state.gpus.iter_mut().zip(lost) {
         gpu.lost = u32::from(lost);
     }
-    if effect.code.is_none() && gpu.is_some_and(|gpu| state.gpus[gpu].lost != 0) {
-        effect.code = Some(GPU_IS_LOST);
-    }
-    effect
 }
 
 /// MHz that silent faults take from each GPU.
@@ -182,5 +189,69 @@ impl Fault {
             FaultKind::CounterStuck => effect.stuck = true,
             FaultKind::SilentlyLower { .. } | FaultKind::GpuLost => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: &str = "nvmlDeviceSetGpuLockedClocks";
+    const READ: &str = "nvmlDeviceGetPowerUsage";
+
+    fn faults(text: &str) -> Vec<Fault> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn codes(faults: &[Fault], calls: &[(&str, Option<usize>)]) -> Vec<Option<u32>> {
+        let mut state = State::new(1);
+        calls.iter().map(|&(call, gpu)| judge(faults, &mut state, call, gpu).code).collect()
+    }
+
+    #[test]
+    fn no_permission_hits_what_sets_and_nothing_else() {
+        let faults = faults(r#"[{"kind": "no_permission", "gpu": 1}]"#);
+        let calls = [(LOCK, Some(1)), (READ, Some(1)), (LOCK, Some(0)), ("nvmlDeviceResetGpuLockedClocks", Some(1))];
+        assert_eq!(codes(&faults, &calls), [Some(4), None, None, Some(4)]);
+    }
+
+    #[test]
+    fn the_kth_set_fails_and_the_next_does_not() {
+        let faults = faults(r#"[{"kind": "fail", "code": 999, "after": 2, "times": 1}]"#);
+        let calls = [(LOCK, Some(0)), (READ, Some(0)), (LOCK, Some(1)), (LOCK, Some(2)), (LOCK, Some(3))];
+        assert_eq!(codes(&faults, &calls), [None, None, None, Some(999), None]);
+    }
+
+    #[test]
+    fn a_lost_gpu_stays_lost_and_others_do_not_notice() {
+        let faults = faults(r#"[{"kind": "gpu_lost", "gpu": 0, "after": 1}]"#);
+        let calls = [(READ, Some(0)), (READ, Some(1)), (READ, Some(0)), (READ, Some(1)), (LOCK, Some(0))];
+        assert_eq!(codes(&faults, &calls), [None, None, Some(15), None, Some(15)]);
+    }
+
+    #[test]
+    fn a_driver_that_is_gone_answers_every_call_so() {
+        let faults = faults(r#"[{"kind": "driver_gone", "after": 1}, {"kind": "no_permission"}]"#);
+        let calls = [(READ, Some(0)), ("nvmlInit_v2", None), (LOCK, Some(0))];
+        assert_eq!(codes(&faults, &calls), [None, Some(9), Some(9)]);
+    }
+
+    #[test]
+    fn hangs_and_counters_hit_the_calls_they_name() {
+        let faults = faults(
+            r#"[{"kind": "hang", "seconds": 0.5, "calls": ["nvmlDeviceSet"]}, {"kind": "counter_missing", "gpu": 0},
+                {"kind": "counter_stuck", "gpu": 1}, {"kind": "clock_snapped", "steps": 2}]"#,
+        );
+        let mut state = State::new(1);
+        let counter = "nvmlDeviceGetTotalEnergyConsumption";
+        let set = judge(&faults, &mut state, LOCK, Some(2));
+        assert_eq!(set, Effect { hang_s: Some(0.5), snapped: 2, ..Effect::default() });
+        assert_eq!(judge(&faults, &mut state, counter, Some(0)).code, Some(3));
+        assert_eq!(judge(&faults, &mut state, counter, Some(1)), Effect { stuck: true, ..Effect::default() });
+    }
+
+    #[test]
+    fn unknown_kinds_are_refused() {
+        assert!(serde_json::from_str::<Fault>(r#"{"kind": "gpu_lots"}"#).is_err());
     }
 }

@@ -36,7 +36,7 @@ pub struct Simulator {
 /// The list of faults in force, read again when its file changes.
 #[derive(Debug, Default)]
 struct FaultCache {
-    stamp: Option<(Duration, u64)>,
+    stamp: Option<(Duration, u64, u64)>,
     faults: Vec<Fault>,
     fingerprint: u64,
 }
@@ -236,23 +236,21 @@ impl Simulator {
         gpu: Option<usize>,
         mut body: impl FnMut(&World, &mut State, &Effect) -> Result<T, Code>,
     ) -> Result<T, Code> {
-        let mut hung = false;
+        let mut judged: Option<Effect> = None;
         loop {
-            let mut hang = None;
             let outcome = self.update_with(|state, faults| {
-                let effect = if hung { Effect::default() } else { faults::judge(faults, state, name, gpu) };
-                hang = effect.hang_s;
-                if hang.is_some() {
-                    Err(UNKNOWN)
-                } else {
-                    effect.code.map_or_else(|| body(&self.world, state, &effect), Err)
+                let fresh = judged.is_none();
+                let effect = *judged.get_or_insert_with(|| faults::judge(faults, state, name, gpu));
+                if fresh && effect.hang_s.is_some() {
+                    return None;
                 }
+                Some(effect.code.map_or_else(|| body(&self.world, state, &effect), Err))
             });
-            match hang {
-                None => return outcome.unwrap_or(Err(UNKNOWN)),
-                Some(seconds) => hang_for(seconds),
+            match (outcome, judged.and_then(|effect| effect.hang_s)) {
+                (Ok(Some(result)), _) => return result,
+                (Ok(None), Some(seconds)) => hang_for(seconds),
+                _ => return Err(UNKNOWN),
             }
-            hung = true;
         }
     }
 
@@ -313,8 +311,8 @@ impl Simulator {
             if state.faults_fingerprint != cache.fingerprint {
                 state.faults_fingerprint = cache.fingerprint;
                 state.fault_calls.fill(0);
-                state.gpus.iter_mut().for_each(|gpu| gpu.lost = 0);
             }
+            faults::lose(&cache.faults, state);
             let now = nanoseconds(clock::monotonic());
             let passed = now.saturating_sub(state.real_ns);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is >= 0")]
@@ -348,7 +346,7 @@ impl FaultCache {
             use std::os::unix::fs::MetadataExt as _;
             let time =
                 Duration::new(metadata.mtime().unsigned_abs(), u32::try_from(metadata.mtime_nsec()).unwrap_or(0));
-            (time, metadata.ino())
+            (time, metadata.ino(), metadata.len())
         });
         if self.fingerprint != 0 && stamp == self.stamp {
             return;

@@ -34,8 +34,9 @@ use crate::truth::GpuTruth;
 pub const TICK_NS: u64 = 100_000_000;
 /// Degrees below the slowdown temperature at which the clock rises again.
 const RECOVERY_C: f64 = 3.0;
-/// Steps closer to the target than this are done.
+/// Steps closer to the target than this are done, and as a share of the target: more than sums of doubles lose.
 const STEP_TOLERANCE: f64 = 1e-9;
+const TARGET_TOLERANCE: f64 = 1e-12;
 
 /// Bits of NVML: why the clock is not higher.
 pub mod reason {
@@ -138,7 +139,7 @@ impl World {
         }
         for job in state.jobs.iter_mut().filter(|job| job.computes(now)) {
             job.progress += job.rate * seconds;
-            if job.progress >= job.target - STEP_TOLERANCE {
+            if job.progress >= job.target - STEP_TOLERANCE - TARGET_TOLERANCE * job.target {
                 job.progress = job.target;
                 job.ended_ns = until_ns;
             }

@@ -158,6 +158,16 @@ fn the_last_step_ends_at_its_own_time_and_the_gpu_is_idle_after() {
 }
 
 #[test]
+fn the_last_of_many_steps_ends_too() {
+    let (world, mut state) = (world(), world().initial(1));
+    let job = start(&mut state, 1, PLAIN);
+    (state.jobs[job].progress, state.jobs[job].target) = (1e8 + 0.3, 1e8 + 1.0);
+    world.advance(&mut state, 2 * SECOND, &NOTHING);
+    // 0.7 steps of 0.75 s, to within the tolerance of 1e-4 steps.
+    assert!(state.jobs[job].ended_ns.abs_diff(525_000_000) < 200_000, "{}", state.jobs[job].ended_ns);
+}
+
+#[test]
 fn start_up_draws_blocked_power() {
     let (world, mut state) = (world(), world().initial(1));
     let job = start(&mut state, 1, PLAIN);
@@ -201,7 +211,9 @@ fn processes_on_one_gpu_take_turns() {
     lock(&world, &mut state, 0, 1000);
     let jobs = [start(&mut state, 1, PLAIN), start(&mut state, 1, PLAIN)];
     assert_near(drawn(&world, &mut state, 0, 10), 2000.0);
-    jobs.iter().for_each(|&job| assert_near(state.jobs[job].progress, 5.0));
+    for job in jobs {
+        assert_near(state.jobs[job].progress, 5.0);
+    }
 }
 
 #[test]

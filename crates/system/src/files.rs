@@ -151,7 +151,8 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-fn sentence(error: &io::Error) -> String {
+/// An error of the system as a sentence, without its number.
+pub fn sentence(error: &io::Error) -> String {
     let text = error.to_string();
     format!("{}.", text.split(" (os error").next().unwrap_or(&text))
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rats_domain::codes::Code;
 use rats_system::clock::{Stopwatch, pause};
+use rats_system::files::sentence;
 
 use crate::custody::journal::orphans;
 use crate::custody::{GpuLock, Holder, Owner, StateDir, guardian, holder, procfs};
@@ -110,10 +111,11 @@ impl Findings {
             tempfile::Builder::new()
                 .prefix(".doctor-")
                 .tempfile_in(state.journals())
-                .map_err(|error| format!("{error}."))
+                .map(drop)
+                .map_err(|error| sentence(&error))
         });
         match probe {
-            Ok(_) => self.well("state", &place, "journals can be written".to_owned()),
+            Ok(()) => self.well("state", &place, "journals can be written".to_owned()),
             Err(message) => self.mend("state", &place, Code::N12, message, None),
         }
         let (dead, unread) = orphans(state);
@@ -177,10 +179,13 @@ impl Findings {
     /// Sets the power limit to what it is: the same permission as any change, without one.
     fn permission(&mut self, gpu: &Gpu, state: &StateDir) {
         let uuid = gpu.uuid().to_string();
-        let owner = Owner::this("doctor").map_err(|_| ());
-        let Ok(_lock) = owner.and_then(|owner| GpuLock::take(state, gpu.uuid(), &owner).map_err(|_| ())) else {
-            self.note("permission", &uuid, None, "not tested: the GPU cannot be locked".to_owned());
-            return;
+        let owner = Owner::this("doctor").map_err(|error| procfs::problem(&error));
+        let _lock = match owner.and_then(|owner| GpuLock::take(state, gpu.uuid(), &owner)) {
+            Ok(lock) => lock,
+            Err(problem) => {
+                self.note("permission", &uuid, Some(problem.code), format!("not tested: {}", problem.message));
+                return;
+            }
         };
         let limit = gpu.power_limit().and_then(|limit| limit.ok_or(GpuError::NotSupported { what: "the power limit" }));
         match limit.and_then(|limit| gpu.set_power_limit(limit)) {

@@ -2,7 +2,7 @@
 //!
 //! A device handle is a number dressed as a pointer; nothing is ever read through it. Signatures and structures are those
 //! of `nvml-wrapper-sys`, which are generated from NVML's header. Where two versions of a function differ in name only,
-//! both exist. Functions in [`absent`] exist because readers look them up, and answer "not supported".
+//! both exist. Functions in `absent` exist because readers look them up, and answer "not supported".
 
 mod absent;
 mod clocks;

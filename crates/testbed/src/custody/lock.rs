@@ -5,6 +5,7 @@ use std::io::{self, Seek as _, Write as _};
 
 use rats_domain::codes::Code;
 use rats_domain::problem::Problem;
+use rats_system::files::sentence;
 
 use super::{Owner, StateDir};
 use crate::gpu::Uuid;
@@ -31,7 +32,7 @@ impl GpuLock {
     /// N11 with the owner if somebody holds it, N12 if the file cannot be made.
     pub fn take(state: &StateDir, gpu: &Uuid, owner: &Owner) -> Result<Self, Problem> {
         let path = state.lock(gpu);
-        let problem = |error: io::Error| Problem::new(Code::N12, path.display().to_string(), format!("{error}."));
+        let problem = |error: io::Error| Problem::new(Code::N12, path.display().to_string(), sentence(&error));
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(problem)?;
         match file.try_lock() {

@@ -214,6 +214,8 @@ impl Custody {
         if journal.marks().is_empty() {
             journal.close();
         }
+        // Let go of before the guardian is: where marks stay, it tries once more.
+        drop(journal);
         self.guardian.into_inner().unwrap_or_else(PoisonError::into_inner).dismiss();
         drop(self.locks);
         if problems.is_empty() { Ok(done) } else { Err(Problems(problems)) }
@@ -224,8 +226,7 @@ impl Custody {
         let mut done = Vec::new();
         for mark in marks.into_iter().filter(|mark| which(mark.setting())) {
             let undone = undo::undo(gpu, &mark)?;
-            // If this cannot be written down the setting is undone twice, which does no harm.
-            let _ = self.write(&[Entry::Undone { gpu: gpu.uuid().clone(), setting: mark.setting() }]);
+            self.write_undone(&[Entry::Undone { gpu: gpu.uuid().clone(), setting: mark.setting() }]);
             done.push(undone);
         }
         Ok(done)
@@ -233,12 +234,16 @@ impl Custody {
 
     fn never_set(&self, gpu: &Uuid, steps: &[point::Step]) {
         let undone = |step: &point::Step| Entry::Undone { gpu: gpu.clone(), setting: step.setting() };
-        // A mark too many is harmless, as above. A setting that was already ours keeps its mark.
+        // A setting that was already ours keeps its mark.
         let fresh: Vec<_> = {
             let journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
             steps.iter().filter(|step| journal.is_first(gpu, step.setting())).map(undone).collect()
         };
-        let _ = self.write(&fresh);
+        self.write_undone(&fresh);
+    }
+
+    fn write_undone(&self, entries: &[Entry]) {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner).undone(entries);
     }
 
     fn write(&self, entries: &[Entry]) -> Result<(), Problem> {

@@ -67,7 +67,7 @@ pub fn boot() -> io::Result<String> {
 }
 
 /// The problem of a machine without `/proc`.
-pub(super) fn problem(error: &io::Error) -> Problem {
+pub(crate) fn problem(error: &io::Error) -> Problem {
     Problem::new(Code::N12, "/proc", format!("this machine's processes cannot be told apart: {error}."))
 }
 

@@ -166,8 +166,7 @@ fn undo_all(state: &StateDir, journal: &mut Journal, reach: &mut Reach<'_>, mine
             match result {
                 Ok(undone) => {
                     let entry = Entry::Undone { gpu: uuid.clone(), setting: undone.setting() };
-                    // What cannot be written down is undone again another time, which does no harm.
-                    let _ = journal.append(&[entry]);
+                    journal.undone(&[entry]);
                     report.done.push((uuid.clone(), undone));
                 }
                 Err(error) => report.stays.push((uuid.clone(), error.to_string())),

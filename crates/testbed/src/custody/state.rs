@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rats_domain::codes::Code;
 use rats_domain::problem::Problem;
+use rats_system::files::sentence;
 
 use crate::gpu::Uuid;
 
@@ -53,7 +54,7 @@ impl StateDir {
     /// N12: they cannot be made.
     pub fn prepare(&self) -> Result<(), Problem> {
         for directory in [self.journals(), self.locks()] {
-            let problem = |error| Problem::new(Code::N12, directory.display().to_string(), format!("{error}."));
+            let problem = |error| Problem::new(Code::N12, directory.display().to_string(), sentence(&error));
             fs::create_dir_all(&directory).map_err(problem)?;
         }
         Ok(())

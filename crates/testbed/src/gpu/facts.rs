@@ -229,7 +229,7 @@ fn clocks(device: &Device<'_>) -> Result<Vec<MemoryClock>, GpuError> {
     memory.dedup();
     let mut clocks = Vec::with_capacity(memory.len());
     for mem in memory {
-        let mut sm = optional(device.supported_graphics_clocks(mem), WHAT)?.unwrap_or_default();
+        let mut sm = optional(nvml_extra::supported_sm_clocks(device, mem), WHAT)?.unwrap_or_default();
         sm.sort_unstable();
         sm.dedup();
         let sm = sm.into_iter().map(|mhz| Megahertz(mhz.into())).collect();

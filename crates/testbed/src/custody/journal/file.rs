@@ -1,16 +1,23 @@
 //! The journal as a file.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rats_domain::codes::Code;
 use rats_domain::problem::Problem;
+use rats_system::files::sentence;
 
 use super::{Entry, FORMAT, Mark, Marks};
 use crate::custody::{Owner, StateDir};
 use crate::gpu::{Gpu, Setting, Uuid};
+
+/// Journals that one process may have at once.
+const MOST_RUNS: usize = 1000;
+
+/// What names of journals end in.
+const SUFFIX: &str = "jsonl";
 
 /// A journal that is locked by this process.
 #[derive(Debug)]
@@ -29,37 +36,37 @@ impl Journal {
     /// # Errors
     /// N12: it cannot be written.
     pub fn create(state: &StateDir, owner: &mut Owner, gpus: &[Gpu]) -> Result<Self, Problem> {
+        // Under its name it is there whole, or not at all, and locked: whoever finds it can tell that its owner lives.
+        let written = |error: io::Error| unwritable(&state.journals(), &error);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".new-").permissions(<Permissions as PermissionsExt>::from_mode(0o644));
+        let mut draft = builder.tempfile_in(state.journals()).map_err(written)?;
+        draft.as_file().try_lock().map_err(io::Error::from).map_err(written)?;
+        let gpus: Vec<Uuid> = gpus.iter().map(|gpu| gpu.uuid().clone()).collect();
         let run = owner.run.clone();
-        let named = |count: usize| if count == 0 { run.clone() } else { format!("{run}-{count}") };
-        for count in 0.. {
-            owner.run = named(count);
-            let path = state.journals().join(format!("{}.jsonl", owner.run));
-            match File::options().read(true).append(true).create_new(true).open(&path) {
-                Ok(file) => return Self::begin(path, file, owner, gpus),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unwritable(&path, &error)),
+        for count in 0..MOST_RUNS {
+            owner.run = if count == 0 { run.clone() } else { format!("{run}-{count}") };
+            let path = state.journals().join(format!("{}.{SUFFIX}", owner.run));
+            if path.exists() {
+                continue;
+            }
+            let first = Entry::Begin { format: FORMAT.to_owned(), owner: owner.clone(), gpus: gpus.clone() };
+            let line = lines(&[first]).map_err(written)?;
+            let file = draft.as_file_mut();
+            let begun = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&line));
+            begun.and_then(|()| file.sync_all()).map_err(written)?;
+            match draft.persist_noclobber(&path) {
+                Ok(file) => {
+                    // The name must survive as well; not every file system can sync a directory.
+                    let _ = File::open(state.journals()).and_then(|directory| directory.sync_all());
+                    let whole = line.len() as u64;
+                    return Ok(Self { path, file, whole, owner: owner.clone(), marks: Marks::default() });
+                }
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => draft = error.file,
+                Err(error) => return Err(written(error.error)),
             }
         }
         Err(Problem::new(Code::N12, state.path().display().to_string(), "there are too many journals."))
-    }
-
-    fn begin(path: PathBuf, file: File, owner: &Owner, gpus: &[Gpu]) -> Result<Self, Problem> {
-        let mut journal = Self { path, file, whole: 0, owner: owner.clone(), marks: Marks::default() };
-        let gpus = gpus.iter().map(|gpu| gpu.uuid().clone()).collect();
-        let first = Entry::Begin { format: FORMAT.to_owned(), owner: owner.clone(), gpus };
-        let begun = journal.file.try_lock().map_err(io::Error::from).map_err(|error| unwritable(&journal.path, &error));
-        match begun.and_then(|()| journal.append(&[first])) {
-            Ok(()) => {
-                // The name must survive as well; not every file system can sync a directory.
-                let directory = journal.path.parent().map(File::open);
-                let _ = directory.and_then(Result::ok).map(|directory| directory.sync_all());
-                Ok(journal)
-            }
-            Err(problem) => {
-                journal.close();
-                Err(problem)
-            }
-        }
     }
 
     /// Takes over the journal of a dead run; `None` if it is gone or somebody else is at work on it.
@@ -136,6 +143,16 @@ impl Journal {
         }
     }
 
+    /// Writes down what was undone. What cannot be written is true all the same: another reader would undo it again, which
+    /// does no harm, and a journal can be removed without room for a line.
+    pub fn undone(&mut self, entries: &[Entry]) {
+        if self.append(entries).is_err() {
+            for entry in entries {
+                self.marks.add(entry);
+            }
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -182,24 +199,20 @@ pub struct Orphan {
 /// The journals in the directory whose owner is dead, in order of their names; and files that are no journals.
 pub fn orphans(state: &StateDir) -> (Vec<Orphan>, Vec<(PathBuf, io::Error)>) {
     let (mut dead, mut unread) = (Vec::new(), Vec::new());
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(state.journals()).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let entries = fs::read_dir(state.journals()).into_iter().flatten().flatten();
+    // Drafts have a name that begins with a dot: nothing was changed yet.
+    let named = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         match Journal::look(&path) {
             Ok((owner, _, marks)) if !owner.is_alive() => dead.push(Orphan { path, owner, marks }),
             Ok(_) => {}
-            // Gone since, or just being begun.
-            Err(error) if error.kind() == io::ErrorKind::NotFound || is_begun(&path) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => unread.push((path, error)),
         }
     }
     (dead, unread)
-}
-
-/// Whether somebody holds the file, which is then a journal before its first line.
-fn is_begun(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The whole lines. A line that is none was cut short, so what it announces was not done.
@@ -217,7 +230,7 @@ fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Problem {
-    Problem::new(Code::N12, path.display().to_string(), format!("{error}; nothing was changed."))
+    Problem::new(Code::N12, path.display().to_string(), format!("{} Nothing was changed.", sentence(error)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn every_gpu_that_lacks_what_names_it_is_reported() {
     let damaged = TWO.replace("uuid>", "uid>");
     let error = dump::read(damaged.as_bytes(), "tux1").unwrap_err();
     let places: Vec<_> = error.0.iter().map(|problem| problem.place.as_str()).collect();
-    assert_eq!(places, ["line 7", "line 48"], "{error}");
+    assert_eq!(places, ["line 7", "line 46"], "{error}");
 }
 
 #[test]
