@@ -6,6 +6,7 @@ use rats_domain::decimal::Decimal;
 use rats_domain::format::{OptionFile, PointFile};
 use rats_domain::topology::Rank;
 use rats_domain::units::Milliwatts;
+use serde::Serialize;
 
 use super::physics::Outcome;
 
@@ -33,6 +34,19 @@ pub struct Choice {
     pub per_gpu: Needs,
     /// Memory on each GPU.
     pub memory_mib: Option<i64>,
+    /// What is behind it.
+    pub behind: Behind,
+}
+
+/// What is behind an option, which no rule reads: how a job is told its steps, and what a report of its run compares with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Behind {
+    /// Steps of the gang.
+    pub steps: i64,
+    /// Time of one with communication and margin, s.
+    pub step_s: f64,
+    /// Time before the first, s.
+    pub startup_s: f64,
 }
 
 impl Choice {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::options::{Enumerated, Library};
 use super::prune::{Pruning, kept};
 use super::scenario::{Scenario, ScenarioJob};
-use super::{Choice, JobReport, no_option, physics};
+use super::{Behind, Choice, JobReport, no_option, physics};
 
 /// Jobs looked at together, to bound memory.
 const CHUNK: usize = 500;
@@ -181,6 +181,7 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
     let after_release = |factor: f64| release.saturating_add(physics::whole((factor * fastest + 1e-9).floor()));
     let first = job.profiles.first().and_then(|id| library.get(id));
     let model = first.map(|profile| profile.workload.model.clone());
+    let behind: Vec<Behind> = choices.iter().map(|choice| choice.behind).collect();
     JobFile {
         release,
         deadline: job.deadline.or(job.deadline_s.map(down)).or(job.deadline_factor.map(after_release)),
@@ -191,7 +192,7 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
         user: job.user.clone(),
         workload: job.workload.clone().or(model),
         command: job.command.clone(),
-        physics: Some(json!({ "profiles": job.profiles })),
+        physics: Some(json!({ "profiles": job.profiles, "options": behind })),
         ..bare(job.id.clone(), choices.iter().map(Choice::to_file).collect())
     }
 }

@@ -26,7 +26,7 @@ use rats_domain::format::{ClusterFile, Document, GpuFile, GpuTypeFile, InstanceF
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems, Warning};
 
-pub use choice::{Choice, Needs};
+pub use choice::{Behind, Choice, Needs};
 pub(crate) use jobs::bare;
 pub use options::Library;
 

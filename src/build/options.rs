@@ -9,7 +9,7 @@ use rats_domain::problem::{Problem, Warning};
 use rats_domain::profile::{OperatingPoint, Profile};
 use rats_domain::topology::Rank;
 
-use super::choice::{Choice, Needs};
+use super::choice::{Behind, Choice, Needs};
 use super::physics::{self, Frame, Length, Step, Stretch};
 use super::scenario::{Scenario, ScenarioJob};
 use super::site::Site;
@@ -253,6 +253,12 @@ impl<'a> Enumerator<'a> {
                     continue;
                 };
                 let length = self.length(job, gang);
+                let longer = 1.0 + length.margin;
+                let behind = Behind {
+                    steps: physics::whole(length.steps.ceil()),
+                    step_s: gang_step.seconds * longer,
+                    startup_s: length.startup_s * longer,
+                };
                 let frame = Frame { tick_s: self.scenario.tick_s as f64, idle_w: idle.watts() };
                 found.choices.push(Choice {
                     gpu_type: gang.profile.gpu_type.clone(),
@@ -264,6 +270,7 @@ impl<'a> Enumerator<'a> {
                     outcome: physics::outcome(&gang_step, gang.gpus, blocked_w, &length, &frame),
                     per_gpu: needs(job),
                     memory_mib: memory_mib(job, gang.profile),
+                    behind,
                 });
             }
         }

@@ -14,6 +14,9 @@ use super::topology::TopologyArgs;
 use super::unseen::UnseenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use nvml_sim::configure::ConfigArguments;
+use nvml_sim::job::JobArguments;
+use nvml_sim::verify::TruthArguments;
 use rats_testbed::cli::TestbedCommand;
 
 use crate::generate::Family;
@@ -197,6 +200,25 @@ docs/edl.md says what was done and what came of it.")]
     /// Commands on real GPUs.
     #[command(flatten)]
     Testbed(TestbedCommand),
+    /// Write a machine of simulated GPUs, for trying things out.
+    #[command(after_help = "\
+Example:
+  rats sim-config --gpus 4xA100-SXM4-80GB,4xV100 --workload bloom=a100-sxm-80gb-perseus-bloom-stage0 --speedup 40 -o sim/config.json
+
+Commands on GPUs use it where NVML_SIM_CONFIG names the file and RATS_NVML_LIB names libnvml_sim.so; see docs/simulator.md.")]
+    SimConfig(ConfigArguments),
+    /// Stand in for a training process on simulated GPUs.
+    #[command(after_help = "\
+Example:
+  NVML_SIM_CONFIG=sim/config.json rats sim-job --gpus 0,1 --workload bloom --steps 500")]
+    SimJob(JobArguments),
+    /// Compare profiles with what simulated GPUs really do.
+    #[command(after_help = "\
+Example:
+  NVML_SIM_CONFIG=sim/config.json rats sim-truth a100-bloom.json --within 0.015
+
+Exit code 1 if a point is further off.")]
+    SimTruth(TruthArguments),
 }
 
 /// Of `rats info`.

@@ -26,6 +26,7 @@ mod info_table;
 mod models;
 mod record;
 mod schema;
+mod simulated;
 mod solve;
 mod solvers;
 mod testbed;
@@ -108,6 +109,9 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Dataset(args) => dataset::run(&args),
         Command::Unseen(args) => unseen::run(&args),
         Command::Testbed(command) => testbed::run(&command),
+        Command::SimConfig(args) => simulated::config(&args),
+        Command::SimJob(args) => simulated::job(&args),
+        Command::SimTruth(args) => simulated::truth(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

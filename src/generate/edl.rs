@@ -32,7 +32,7 @@ use super::{Family, Generated, Wanted, name, promises};
 use crate::build::bare;
 use crate::build::physics::{Frame, GangStep, Length, outcome};
 use crate::build::prune::{Pruning, kept};
-use crate::build::{Choice, Needs};
+use crate::build::{Behind, Choice, Needs};
 use crate::edl::GPUS;
 use crate::edl::task::{Clocks, DEFAULT, Task, UNIT_S};
 
@@ -150,5 +150,6 @@ fn choice(task: &Task, clocks: Clocks) -> Choice {
         outcome: outcome(&step, 1, 0.0, &length, &frame),
         per_gpu: Needs::new(),
         memory_mib: None,
+        behind: Behind::default(),
     }
 }

@@ -12,3 +12,4 @@ mod harness;
 mod pages;
 mod solve;
 mod structure;
+mod testbed;

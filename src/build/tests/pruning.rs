@@ -9,7 +9,7 @@ use rats_domain::units::{KilobytesPerSecond, Milliwatts, Ticks};
 use rats_solvers::random::Random;
 use rats_solvers::{Status, registry, run};
 
-use super::super::choice::Choice;
+use super::super::choice::{Behind, Choice};
 use super::super::physics::Outcome;
 use super::super::prune::{Pruning, kept};
 
@@ -36,6 +36,7 @@ fn choice(random: &mut Random) -> Choice {
         },
         per_gpu: [("cores".to_owned(), random.within(1, 2) * 1000)].into(),
         memory_mib: None,
+        behind: Behind::default(),
     }
 }
 
