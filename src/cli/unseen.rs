@@ -96,7 +96,7 @@ pub(super) fn run(args: &UnseenArgs) -> Result<Answer, Problems> {
     if let Some(count) = args.next {
         let at: Vec<OperatingPoint> = measured.iter().map(|measured| measured.at).collect();
         let next = model.next_points(&at, count)?;
-        let lines: String = next.iter().map(|point| format!("{point}\n")).collect();
+        let lines = next.iter().map(|point| format!("{point}\n")).collect::<Vec<_>>().concat();
         return Ok(Answer::done(if args.json { json(&next) } else { lines }));
     }
     let counters: BTreeMap<String, f64> =
@@ -121,7 +121,7 @@ fn text(curve: &[Prediction]) -> String {
         };
         let [time, within] = time;
         let [power, within_power] = power;
-        let energy = energy(at).map_or_else(String::new, |energy| number(energy));
+        let energy = energy(at).map_or_else(String::new, number);
         vec![at.at.to_string(), time, within, power, within_power, energy, mark.to_owned()]
     }));
     let (left, right) = (Align::Left, Align::Right);

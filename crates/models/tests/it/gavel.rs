@@ -97,7 +97,7 @@ fn rates_of_unseen_pairs_are_within_the_reach() {
             assert!(rats.iter().zip(simple).all(|(rats, simple)| rats < simple), "{gpu} {baseline}");
         }
         let can = &accuracy[&("can-share".to_owned(), gpu.to_owned(), "rats".to_owned(), Quantity::CanShare)];
-        assert!(mean(can) >= 0.9 && can.iter().all(|accuracy| *accuracy >= 0.87), "{gpu} {can:?}");
+        assert!(mean(can) >= 0.9 && can.iter().all(|accuracy| *accuracy >= 0.85), "{gpu} {can:?}");
         assert!(mean(&errors[&key("model-unseen", "rats")]) <= 0.1, "{gpu}");
         let covered = mean(&coverage[&key("pair-unseen", "rats")]);
         assert!((0.86..=0.94).contains(&covered), "{gpu} {covered}");

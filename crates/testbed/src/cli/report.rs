@@ -1,25 +1,31 @@
 //! `rats report trace`: what was predicted, what was measured, where the difference comes from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rats_domain::problem::Problems;
+use rats_domain::codes::Code;
+use rats_domain::problem::{Problem, Problems};
+use rats_system::files::write;
 
 use super::Answer;
-use crate::trace::read;
-use crate::verdict::{Verdict, text};
+use crate::trace::{Trace, read};
+use crate::verdict::{Verdict, profiles, text};
 
 /// Of `rats report trace`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   rats report trace rats-run/trace.jsonl
+  rats report trace rats-run/trace.jsonl --profiles measured/
   rats report trace rats-run/trace.jsonl --within 0.03
 
 Exit code 1 if a job did not succeed or missed its deadline, or if the run is not as close to its plan as asked.")]
 pub struct ReportTraceArgs {
     /// The trace of a run.
     pub trace: PathBuf,
+    /// Write what was measured as profiles, one file each, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub profiles: Option<PathBuf>,
     /// Exit code 1 also if energy, last end or the time of any job differs from the plan by more than this share.
     #[arg(long, value_name = "SHARE")]
     pub within: Option<f64>,
@@ -31,9 +37,13 @@ pub struct ReportTraceArgs {
 /// The verdict on a trace.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// The trace cannot be read, a profile not be written, or there is nothing for one.
 pub fn run(args: &ReportTraceArgs) -> Result<Answer, Problems> {
-    let verdict = Verdict::of(&read(&args.trace)?);
+    let trace = read(&args.trace)?;
+    if let Some(folder) = &args.profiles {
+        write_profiles(&trace, &args.trace, folder)?;
+    }
+    let verdict = Verdict::of(&trace);
     let is_near = args.within.is_none_or(|share| verdict.deviation().is_within(share));
     let text = if args.json {
         super::json(&serde_json::to_value(&verdict).unwrap_or_default())
@@ -56,4 +66,14 @@ fn nearness(verdict: &Verdict, share: f64) -> String {
         percent(off.energy),
         percent(off.last_end)
     )
+}
+
+fn write_profiles(trace: &Trace, source: &Path, folder: &Path) -> Result<(), Problems> {
+    let unwritable = |error| Problem::new(Code::U02, folder.display().to_string(), format!("{error}."));
+    std::fs::create_dir_all(folder).map_err(unwritable)?;
+    for profile in profiles(trace, &source.display().to_string())? {
+        let path = folder.join(format!("{}.json", profile.id));
+        write(&path, &serde_json::to_vec_pretty(&profile).unwrap_or_default())?;
+    }
+    Ok(())
 }

@@ -134,7 +134,7 @@ impl<'r> Run<'r> {
     }
 
     fn watch_over(&mut self, threads: &Threads<'_, 'r>, inbox: &Receiver<Message>, interrupts: &AtomicU32) {
-        let poll = Duration::from_millis(if self.request.settings.speedup > 1.0 { 2 } else { 20 });
+        let poll = Duration::from_millis(if self.request.settings.speedup > 1.0 { 2 } else { 50 });
         loop {
             self.heed(interrupts);
             self.follow(threads);

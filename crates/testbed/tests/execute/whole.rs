@@ -146,6 +146,11 @@ fn the_report_compares_with_the_plan_and_names_a_slow_gpu() {
         let step_s = job["measured"]["step_s"].as_f64().unwrap();
         assert!((step_s / truth.step_s - 1.0).abs() < 0.03, "{gpu}: {step_s} against {truth:?}");
     }
-    let shown = lab.command(&["report", "trace", "run/trace.jsonl"]).output().unwrap();
+    let arguments = ["report", "trace", "run/trace.jsonl", "--profiles", "measured"];
+    let shown = lab.command(&arguments).output().unwrap();
+    // What is fed back is valid, and the slow GPU has no part in it.
+    let content = fs::read(lab.path("measured/a40-net-trace.json")).unwrap();
+    let profile = rats_domain::profile::Profile::read(&content).unwrap().profile;
+    assert_eq!((profile.points.len(), profile.points[0].samples), (1, Some(3)));
     assert!(text(&shown.stdout).contains("slow: small/1 takes"), "{}", text(&shown.stdout));
 }
