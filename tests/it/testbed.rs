@@ -105,7 +105,7 @@ fn planned(testbed: &Testbed) {
         scenario.push_str(&JOB.replace("{}", &number.to_string()));
         let program = env!("CARGO_BIN_EXE_rats");
         let command = format!("exec {program} sim-job --workload net --steps {{steps}} --startup 10");
-        scenario += &format!("command = \"{command}\"\n");
+        scenario.extend(["command = \"", &command, "\"\n"]);
     }
     testbed.place.write("scenario.toml", &scenario);
     testbed.does("build scenario.toml --profiles profiles -o instance.json");
