@@ -1,3 +1,5 @@
+//! Scaling against numbers worked out by hand.
+
 use super::*;
 
 /// A gang whose step takes 0.1 s plus 0.02 s x 2 (g-1)/g inside a node of 8 and four times that across.
