@@ -7,6 +7,7 @@ use rats_domain::format::{OptionFile, PointFile};
 use rats_domain::topology::Rank;
 use rats_domain::units::Milliwatts;
 
+use super::fill::Predicted;
 use super::physics::Outcome;
 
 /// Thousandths of a resource, by name.
@@ -27,6 +28,8 @@ pub struct Choice {
     pub span_name: String,
     /// Operating point.
     pub point: PointFile,
+    /// What it stands on where nobody measured the point.
+    pub predicted: Option<Predicted>,
     /// Time, power and traffic.
     pub outcome: Outcome,
     /// What one GPU needs of its node.
