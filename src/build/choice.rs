@@ -8,6 +8,7 @@ use rats_domain::topology::Rank;
 use rats_domain::units::Milliwatts;
 use serde::Serialize;
 
+use super::fill::Predicted;
 use super::physics::Outcome;
 
 /// Thousandths of a resource, by name.
@@ -28,6 +29,8 @@ pub struct Choice {
     pub span_name: String,
     /// Operating point.
     pub point: PointFile,
+    /// What it stands on where nobody measured the point.
+    pub predicted: Option<Predicted>,
     /// Time, power and traffic.
     pub outcome: Outcome,
     /// What one GPU needs of its node.

@@ -10,6 +10,7 @@ use rats_domain::instance::{Instance, Placeability};
 use rats_domain::problem::{Problem, Problems};
 use serde_json::json;
 
+use super::fill::marks;
 use super::options::{Enumerated, Library};
 use super::prune::{Pruning, kept};
 use super::scenario::{Scenario, ScenarioJob};
@@ -36,7 +37,7 @@ pub(super) fn jobs(
             let job = &scenario.jobs[position];
             match select(job, all, &obstacles, pruning) {
                 Ok((choices, requested, report)) => {
-                    files.push(file(scenario, library, job, &choices, requested));
+                    files.push(marked(file(scenario, library, job, &choices, requested), &choices));
                     reports.push(report);
                 }
                 Err(message) => problems.push(no_option(position, message)),
@@ -162,6 +163,7 @@ fn select(
     let choices: Vec<_> = combined.filter(|(_, stays)| **stays).map(|(choice, _)| choice).collect();
     report.pruned = stays.len() - choices.len();
     report.options = choices.len();
+    report.predicted = choices.iter().filter(|choice| choice.predicted.is_some()).count();
     Ok((choices, at, report))
 }
 
@@ -170,6 +172,15 @@ fn reasons(report: &JobReport) -> String {
     let rules = report.unplaceable.iter().map(|(rule, count)| format!("{count} against {rule}"));
     let found: Vec<_> = starved.into_iter().chain(rules).collect();
     if found.is_empty() { "nothing to choose from".to_owned() } else { found.join(", ") }
+}
+
+/// With `physics.predicted`, where options stand on predicted points.
+fn marked(mut file: JobFile, choices: &[Choice]) -> JobFile {
+    let marks = marks(choices);
+    if let (Some(physics), false) = (&mut file.physics, marks.is_empty()) {
+        physics["predicted"] = json!(marks);
+    }
+    file
 }
 
 fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Choice], requested: usize) -> JobFile {

@@ -147,6 +147,7 @@ fn choice(task: &Task, clocks: Clocks) -> Choice {
             mem_mhz: clock(clocks.memory, MEM_MHZ),
             power_limit_w: None,
         },
+        predicted: None,
         outcome: outcome(&step, 1, 0.0, &length, &frame),
         per_gpu: Needs::new(),
         memory_mib: None,

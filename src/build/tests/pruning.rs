@@ -27,6 +27,7 @@ fn choice(random: &mut Random) -> Choice {
         span: if wide { Rank::NODE } else { Rank::ISLAND },
         span_name: if wide { "node" } else { "island" }.to_owned(),
         point: PointFile::default(),
+        predicted: None,
         outcome: Outcome {
             ticks: Ticks(random.within(1, 3)),
             power,
