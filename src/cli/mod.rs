@@ -25,7 +25,10 @@ mod info;
 mod info_table;
 mod models;
 mod record;
+mod rows;
+mod scale;
 mod schema;
+mod share;
 mod solve;
 mod solvers;
 mod testbed;
@@ -107,6 +110,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
         Command::Unseen(args) => unseen::run(&args),
+        Command::Share(args) => share::run(&args),
+        Command::Scale(args) => scale::run(&args),
         Command::Testbed(command) => testbed::run(&command),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
