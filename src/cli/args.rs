@@ -10,6 +10,8 @@ use super::fit::{FitArgs, PredictArgs};
 use super::frontier::FrontierArgs;
 use super::import::ImportArgs;
 use super::models::ModelsArgs;
+use super::scale::ScaleArgs;
+use super::share::ShareArgs;
 use super::topology::TopologyArgs;
 use super::unseen::UnseenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -166,9 +168,30 @@ Examples:
   rats unseen dataset --like ttu/v100 --measured sm=1380,power=180 --counter gr_engine_active=1 \\
     --counter dram_active=0.4 --counter fp32_active=0.2 --counter fp64_active=0
 
-The data set is one of `rats dataset build`. Codes M20 to M26 say why a kernel is refused; docs/unseen.md says how far to
+The data set is one of `rats dataset build`; without it the rows come from instances/profiles. Codes M20 to M26 say why a kernel is refused; docs/unseen.md says how far to
 trust the rest.")]
     Unseen(UnseenArgs),
+    /// Say whether two jobs can share a GPU and how fast each runs beside the other, from pairs that were measured.
+    #[command(after_help = "\
+Examples:
+  rats share --gpu v100
+  rats share --gpu v100 'ResNet-50 (batch size 64)' 'LM (batch size 20)'
+  rats share dataset --gpu v100 'ResNet-50 (batch size 256)' A3C \\
+    --alone 'job=ResNet-50 (batch size 256),model=ResNet-50,batch=256,v100=1.5'
+
+With two words they are the jobs; with one or three the first is the data set. Codes M40 to M46 say why pairs or jobs are
+refused; docs/interference.md says how far to trust the rest.")]
+    Share(ShareArgs),
+    /// Say how long a step takes on a gang of another size, from gangs that were measured.
+    #[command(after_help = "\
+Examples:
+  rats scale
+  rats scale --workload vgg16-b16 --gpus 16
+  rats scale dataset --cluster gavel/k80 --workload physical-cluster-lm-batch-size-20 --gpus 8 --placement spread
+  rats scale --cluster mpt/h100 --step 1.2 --gradient-bytes 6e9 --gpus 64 --json
+
+Codes M50 to M54 say why gangs are refused; docs/scaling.md says how far to trust the rest.")]
+    Scale(ScaleArgs),
     /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
     #[command(after_help = "\
 Examples:

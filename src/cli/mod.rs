@@ -25,7 +25,10 @@ mod info;
 mod info_table;
 mod models;
 mod record;
+mod rows;
+mod scale;
 mod schema;
+mod share;
 mod simulated;
 mod solve;
 mod solvers;
@@ -108,6 +111,8 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
         Command::Unseen(args) => unseen::run(&args),
+        Command::Share(args) => share::run(&args),
+        Command::Scale(args) => scale::run(&args),
         Command::Testbed(command) => testbed::run(&command),
         Command::SimConfig(args) => simulated::config(&args),
         Command::SimJob(args) => simulated::job(&args),

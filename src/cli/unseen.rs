@@ -7,18 +7,19 @@ use std::str::FromStr;
 use clap::Args;
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
-use rats_models::data::{Dataset, Point};
+use rats_models::data::Point;
 use rats_models::unseen::{Estimate, Measured, OperatingPoint, Prediction, UnseenModel};
 
 use super::Answer;
+use super::rows::rows;
 use crate::document::json;
 use crate::report::{Align, number, printable, table};
 
 /// Of `rats unseen`.
 #[derive(Debug, Args)]
 pub struct UnseenArgs {
-    /// The folder of a data set, as `rats dataset build` writes it.
-    pub dataset: PathBuf,
+    /// The folder of a data set, as `rats dataset build` writes it; instances/profiles if absent.
+    pub dataset: Option<PathBuf>,
     /// Whose kernels to learn from.
     #[arg(long, value_name = "SOURCE/GPU")]
     pub like: String,
@@ -82,7 +83,7 @@ impl FromStr for Measurement {
 }
 
 pub(super) fn run(args: &UnseenArgs) -> Result<Answer, Problems> {
-    let points = Dataset::read(&args.dataset)?.points;
+    let points = rows(args.dataset.as_deref())?.points;
     let name = |point: &Point| format!("{}/{}", point.source, point.gpu);
     let like: Vec<Point> = points.iter().filter(|point| name(point) == args.like).cloned().collect();
     if like.is_empty() {

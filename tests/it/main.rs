@@ -9,6 +9,7 @@ mod explain;
 mod families;
 mod frontier;
 mod harness;
+mod models;
 mod pages;
 mod solve;
 mod structure;
