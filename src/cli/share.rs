@@ -165,8 +165,7 @@ fn header(args: &ShareArgs) -> String {
 
 fn text(args: &ShareArgs, jobs: [&String; 2], forecast: &Forecast, votes: &[Vote]) -> String {
     let verdict = if forecast.can_share { "Can share" } else { "Cannot share" };
-    let mut text = header(args);
-    text += &format!("{verdict}: probability that they can {:.3}\n\n", forecast.probability);
+    let mut text = format!("{}{verdict}: probability that they can {:.3}\n\n", header(args), forecast.probability);
     let mut head = vec!["JOB".to_owned(), "RATE".to_owned(), "90 %".to_owned()];
     head.extend(votes.iter().map(|vote| format!("{} ({:.1})", vote.model.to_uppercase(), vote.weight)));
     let mut lines = vec![head];
