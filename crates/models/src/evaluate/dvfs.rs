@@ -3,8 +3,8 @@
 //! Tasks: `every-Nth-clock` (all rows of every N-th clock are fitted, the rest predicted; one split for each phase, the seed
 //! is the phase), `every-4th-cell` (with several memory clocks: every fourth clock at each, staggered), `every-4th-clock-and-ends` (the lowest and the highest clock are fitted too), `one-limit-out`
 //! (training under power limits: all limits but one are fitted), and the energy regret of the operating point chosen by
-//! the model of `every-4th-clock`, among all points: `regret-free`, `regret-5`, `regret-10` (percent of slowdown), and with `-ends` and
-//! `-cell` for the other two ways to choose what is fitted.
+//! the model of `every-4th-clock`, among all points: `regret-free`, `regret-5`, `regret-10` (percent of slowdown), and with `-ends`,
+//! `-cell` and `-2nd` for the other ways to choose what is fitted.
 //!
 //! Models: `rats`; `form` (the same without its correction); `line` (straight lines between fitted points, flat beyond);
 //! `floor` (each point from its two neighbors, all others known).
@@ -105,8 +105,10 @@ fn cores(rows: &[(Place, Option<f64>, Option<f64>)]) -> BTreeSet<u64> {
 
 fn of_group(group: &Group) -> Vec<Score> {
     let least = group.workloads.iter().map(|workload| cores(&workload.rows).len()).min().unwrap_or(0);
-    let memories =
-        group.workloads.iter().any(|workload| workload.rows.iter().any(|row| row.0.mem < workload.rows[0].0.mem));
+    let memories = group.workloads.iter().any(|workload| {
+        let first = workload.rows.first().map(|row| row.0.mem.to_bits());
+        workload.rows.iter().any(|row| Some(row.0.mem.to_bits()) != first)
+    });
     let mut plans = Vec::new();
     if group.axis == Axis::Clock {
         for stride in STRIDES.into_iter().filter(|stride| least / stride >= FEWEST_FITTED) {
@@ -221,13 +223,17 @@ fn of_plan(group: &Group, plan: &Plan) -> Vec<Score> {
             }
         }
     }
-    if let Some(design) = plan.task.strip_prefix("every-4th-") {
+    // What is fitted, as the names of the choices' tasks end.
+    let design = match plan.task.as_str() {
+        "every-4th-clock" => Some(""),
+        "every-4th-clock-and-ends" => Some("-ends"),
+        "every-4th-cell" => Some("-cell"),
+        "every-2nd-clock" => Some("-2nd"),
+        _ => None,
+    };
+    if let Some(design) = design {
         for (slowdown, name) in SLOWDOWNS {
-            let task = match design.strip_prefix("clock-and-") {
-                Some(ends) => format!("{name}-{ends}"),
-                None if design == "cell" => format!("{name}-cell"),
-                None => name.to_owned(),
-            };
+            let task = format!("{name}{design}");
             scores.extend(regrets(group, &fits, slowdown, subject(&task, "rats", Quantity::Energy)));
             scores.extend(regret_floor(group, slowdown, subject(&task, "floor", Quantity::Energy)));
         }
