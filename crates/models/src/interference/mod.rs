@@ -1,9 +1,9 @@
 //! Interference: how fast two jobs run that share a GPU, and whether they can.
 //!
 //! [`InterferenceModel`] learns from measured pairs and answers for pairs that nobody ran together: a white box of jobs that
-//! wait for each other ([`waiting`]), a black box that knows rates of like jobs ([`kriging`]), boosted trees, and the
-//! mixture of them that cross-validation prefers ([`members`]). Whether two jobs fit at all is a question of its own
-//! ([`memory`]). [`host`] and [`network`] hold the resources that jobs on different GPUs share.
+//! wait for each other (`waiting`), a black box that knows rates of like jobs (`kriging`), boosted trees, and the
+//! mixture of them that cross-validation prefers (`members`). Whether two jobs fit at all is a question of its own
+//! (`memory`). [`host`] and [`network`] hold the resources that jobs on different GPUs share.
 
 mod baselines;
 pub mod evaluate;

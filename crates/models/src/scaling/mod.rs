@@ -1,7 +1,7 @@
 //! Scaling: the time of a step on a gang, by its size and placement.
 //!
 //! [`ScalingModel`] learns one cluster (one type of GPU and its links) from gangs of several workloads: what the cluster costs
-//! ([`cluster`]) and what is each workload's own ([`ring`]).
+//! (`cluster`) and what is each workload's own (`ring`).
 
 mod baselines;
 mod cluster;
