@@ -9,12 +9,12 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rats_domain::check::check_schedule;
 use rats_domain::evaluate::evaluate;
 use rats_domain::instance::Instance;
+use rats_domain::random::Random;
 use rats_domain::schedule::Schedule;
 use rats_domain::solver::Unlimited;
 use rats_solvers::grid::{Frame, Grid};
 use rats_solvers::local_search::improve;
 use rats_solvers::local_search::moves::{Move, Proposal};
-use rats_solvers::random::Random;
 
 /// A shipped instance: 55 jobs on 60 GPUs, energy.
 const MEDIUM: &[u8] = include_bytes!("../instances/medium/medium-v1-12.json");

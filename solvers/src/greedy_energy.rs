@@ -27,8 +27,8 @@ use crate::dispatch::{Waits, in_order};
 use crate::edf_max;
 use crate::insertion::{Insertion, Measure};
 use crate::judged::valid_objective;
-use crate::random::Random;
 use crate::timetable::Timetable;
+use rats_domain::random::Random;
 
 /// Least and most schedules constructed if the request names no number.
 const ORDERS: (usize, usize) = (4, 8);

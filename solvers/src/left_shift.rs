@@ -139,8 +139,8 @@ mod tests {
     use rats_domain::check::check_schedule;
 
     use super::*;
-    use crate::random::Random;
     use crate::testing::{Size, broken_rules, greedy_schedule, random_instance, state_power};
+    use rats_domain::random::Random;
 
     #[test]
     fn nothing_can_start_earlier_for_free_afterwards() {

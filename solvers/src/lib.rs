@@ -12,7 +12,6 @@ pub mod bounds;
 pub mod cells;
 #[cfg(feature = "highs")]
 pub mod conflict;
-mod demand;
 pub mod dispatch;
 pub mod edf_max;
 pub mod edl;
@@ -31,7 +30,6 @@ pub mod lwf;
 pub mod milp;
 pub mod places;
 mod plain_power;
-pub mod random;
 pub mod registry;
 mod relaxation;
 mod run;

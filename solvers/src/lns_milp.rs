@@ -30,8 +30,8 @@ use rats_domain::units::Ticks;
 use crate::judged::valid_objective;
 use crate::local_search::improve;
 use crate::milp::{Candidates, Milp, prove};
-use crate::random::Random;
 use crate::slice::Slice;
+use rats_domain::random::Random;
 
 /// Rounds if neither the request nor the time limits them.
 const ROUNDS: u64 = 20;

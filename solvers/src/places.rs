@@ -204,8 +204,8 @@ mod tests {
     use rats_domain::codes::Code;
 
     use super::*;
-    use crate::random::Random;
     use crate::testing::{Size, first_gang, greedy_schedule, random_instance};
+    use rats_domain::random::Random;
 
     #[test]
     fn first_gang_equals_enumeration_of_all_sets() {

@@ -5,29 +5,12 @@
 //! performance profiles", 2002.
 
 use rats_domain::objective::gap;
+pub use rats_models::statistics::{largest, mean, median};
 
 /// Seconds by which times are shifted in geometric means, so that short times do not rule them.
 pub const SHIFT_S: f64 = 1.0;
 /// Most pairs for which the distribution of the rank sum is worked out exactly.
 const MOST_EXACT: usize = 100;
-
-/// Mean; `None` of nothing.
-pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Median; the mean of the middle two where there are two.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = (sorted.len().checked_sub(1)? / 2, sorted.len() / 2);
-    Some(f64::midpoint(sorted[low], sorted[high]))
-}
-
-/// The largest.
-pub fn largest(values: &[f64]) -> Option<f64> {
-    values.iter().copied().max_by(f64::total_cmp)
-}
 
 /// exp(mean(ln(value + shift))) - shift.
 pub fn shifted_geometric_mean(values: &[f64], shift: f64) -> Option<f64> {

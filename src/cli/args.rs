@@ -490,7 +490,7 @@ mod tests {
         let shows = |command: &clap::Command, name: &str| {
             command.get_after_help().is_some_and(|help| help.to_string().contains(&format!("rats {name}")))
         };
-        for command in Arguments::command().get_subcommands() {
+        for command in Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
             // A family of commands may leave the examples to its members.
             let mut members = command.get_subcommands().peekable();

@@ -15,7 +15,7 @@
 //! X. Mei, Q. Wang, X. Chu, H. Liu, Y.-W. Leung, Z. Li, "Energy-aware task scheduling with deadline constraint in
 //! DVFS-enabled heterogeneous clusters", IEEE TPDS 2022.
 
-use rats_solvers::random::Random;
+use rats_domain::random::Random;
 
 /// Seconds of a unit of time.
 pub const UNIT_S: i64 = 60;

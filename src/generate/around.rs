@@ -6,9 +6,9 @@ use rats_domain::evaluate::evaluate;
 use rats_domain::format::{InstanceFile, OptionFile, StepFile, StepsFile, UnavailableFile};
 use rats_domain::ids::{Id, JobId, NodeId, OptionId};
 use rats_domain::instance::Instance;
+use rats_domain::random::Random;
 use rats_domain::schedule::Schedule;
 use rats_domain::units::Ticks;
-use rats_solvers::random::Random;
 
 use super::features::{Cap, Features};
 use super::witness::{Witness, fastest};

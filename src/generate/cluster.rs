@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::decimal::Decimal;
 use rats_domain::format::{ClusterFile, NodeFile, PowerMode, StepsFile, SwitchFile};
-use rats_solvers::random::Random;
+use rats_domain::random::Random;
 
 use super::features::{Cap, Features, Nodes};
 use crate::build::hardware;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rats_domain::decimal::Decimal;
 use rats_domain::format::PointFile;
 use rats_domain::profile::Profile;
+use rats_domain::random::Random;
 use rats_domain::topology::Rank;
-use rats_solvers::random::Random;
 
 use super::family::Scale;
 use super::features::Features;

@@ -27,8 +27,8 @@ use rats_domain::decimal::Decimal;
 use rats_domain::format::{InstanceFile, PlanFile, StepFile, TermFile};
 use rats_domain::instance::Instance;
 use rats_domain::problem::Problem;
+use rats_domain::random::Random;
 use rats_domain::schedule::Schedule;
-use rats_solvers::random::Random;
 
 pub use family::{Family, Scale};
 

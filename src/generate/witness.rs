@@ -8,10 +8,10 @@
 use rats_domain::ids::{Id, JobId, OptionId};
 use rats_domain::instance::{Instance, Job};
 use rats_domain::interval::Interval;
+use rats_domain::random::Random;
 use rats_domain::schedule::Schedule;
 use rats_domain::units::Ticks;
 use rats_solvers::dispatch::{Waits, earliest};
-use rats_solvers::random::Random;
 use rats_solvers::timetable::Timetable;
 
 /// A plan that keeps all rules of an instance without deadlines and caps, and who came first in it.

@@ -48,12 +48,11 @@ impl Testbed {
         done
     }
 
-    /// Writes the configuration of the machine, boards alike within 2 % in speed, one of them slower. What is compared with
-    /// time on the wall runs slower, so that a busy machine does not matter.
+    /// Writes the configuration of the machine, boards alike within 2 % in speed, one of them slower. Time on the wall runs
+    /// only 20 times as fast, so that a busy machine hardly matters.
     fn machine(&self, slow: Option<usize>) {
         let instances = Path::new(env!("CARGO_MANIFEST_DIR")).join("instances");
-        let speedup = if slow.is_some() { 40 } else { 20 };
-        self.does(&format!("{MACHINE} --speedup {speedup} --instances {} -o {}", instances.display(), self.config));
+        self.does(&format!("{MACHINE} --speedup 20 --instances {} -o {}", instances.display(), self.config));
         let mut config: Value = serde_json::from_str(&self.place.read(self.config)).unwrap();
         config["speed_spread"] = json!(0.02);
         if let Some(gpu) = slow {
@@ -147,6 +146,6 @@ fn a_plan_made_of_measured_profiles_is_met_and_a_slow_gpu_is_named() {
     assert_eq!(report["slow"].as_array().unwrap().len(), 1, "{report:#}");
     assert_eq!(report["slow"][0]["gpus"], json!([name]));
     let excess = report["slow"][0]["excess"].as_f64().unwrap();
-    // 15 % planted, and boards differ by up to 4 % among themselves.
-    assert!((0.10..0.20).contains(&excess), "{excess}");
+    // 15 % planted; boards differ by up to 4 % among themselves, and a busy machine adds some to the jobs of any.
+    assert!((0.08..0.22).contains(&excess), "{excess}");
 }

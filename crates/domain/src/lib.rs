@@ -6,6 +6,7 @@
 pub mod check;
 pub mod codes;
 pub mod decimal;
+pub mod demand;
 pub mod evaluate;
 pub mod format;
 pub mod ids;
@@ -17,6 +18,7 @@ pub mod pairs;
 pub mod power;
 pub mod problem;
 pub mod profile;
+pub mod random;
 pub mod schedule;
 pub mod solver;
 pub mod steps;

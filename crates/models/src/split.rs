@@ -2,50 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A stream of random numbers: splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
-/// 2014).
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The stream of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next 64 bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Evenly spread over [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Normal, mean 0 and standard deviation 1 (G. Box, M. Muller, 1958).
-    pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
-
-    /// A whole number below `n`, which is above 0. The bias of at most n / 2^64 is of no account here.
-    #[expect(clippy::cast_possible_truncation, reason = "the high half of the product is below n")]
-    pub fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
-    }
-
-    /// Puts a list into random order (R. Durstenfeld, "Algorithm 235", 1964).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for end in (1..items.len()).rev() {
-            let chosen = self.below(end + 1);
-            items.swap(end, chosen);
-        }
-    }
-}
+use rats_domain::random::Random;
 
 /// Positions of a list, those a model is fitted to and those it is judged by; both ascending, disjoint, together all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,13 +53,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_the_published_one() {
-        // First outputs for seed 1234567 as published with the reference implementation.
-        let mut random = Random::new(1_234_567);
-        assert_eq!([random.next_u64(), random.next_u64()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-    }
-
-    #[test]
     fn every_fourth_clock_is_fitted_with_all_its_rows() {
         let split = every(&[40, 10, 20, 30, 50, 10], 4, 0);
         assert_eq!((split.fitted, split.held), (vec![1, 4, 5], vec![0, 2, 3]));
@@ -123,15 +73,5 @@ mod tests {
         assert_eq!(splits, folds(&keys, 3, 9));
         assert_ne!(hold_out(&keys, 0.4, 1), hold_out(&keys, 0.4, 3));
         assert_eq!(hold_out(&["x"; 4], 1.0, 1).fitted, [0; 0]);
-    }
-
-    #[test]
-    fn normal_numbers_have_mean_0_and_variance_1() {
-        let mut random = Random::new(5);
-        let drawn: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
-        let mean = drawn.iter().sum::<f64>() / 20_000.0;
-        let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 20_000.0;
-        // Standard errors: 1/sqrt(20000) = 0.007 and sqrt(2/20000) = 0.01.
-        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.04);
     }
 }

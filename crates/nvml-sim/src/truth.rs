@@ -10,6 +10,8 @@
 //! # Limits
 //! Power of one step is its mean: the ups and downs of layers are not there.
 
+use rats_domain::random::Random;
+
 use crate::config::{Config, TruthConfig};
 
 /// Time and power of every workload on one GPU, at every SM clock it supports.
@@ -126,10 +128,7 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// `SplitMix64`: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014.
+/// The seed, mixed into bits that look random.
 pub(crate) fn mix(seed: u64) -> u64 {
-    let z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    Random::new(seed).bits()
 }

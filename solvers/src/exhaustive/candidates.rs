@@ -8,7 +8,7 @@ use rats_domain::interval::Interval;
 use rats_domain::schedule::Placement;
 use rats_domain::units::Ticks;
 
-use crate::demand::{Shared, demands};
+use rats_domain::demand::{Shared, demands};
 
 /// A placement of one job with what the search needs to know of it.
 #[derive(Clone, Debug)]

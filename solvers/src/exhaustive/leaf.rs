@@ -16,7 +16,7 @@ use rats_domain::units::{Millijoules, Milliwatts, Ticks};
 use super::candidates::Candidate;
 use super::nodes::{Choice, are_coupled, choices, intervals, must_enumerate};
 use super::search::Best;
-use crate::demand::by_node;
+use rats_domain::demand::by_node;
 
 /// Values below the best one by less than this fraction are taken for equal.
 const NOISE: f64 = 1e-12;

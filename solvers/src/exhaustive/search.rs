@@ -9,7 +9,7 @@ use rats_domain::solver::{Control, Outcome, Progress, Stop};
 
 use super::candidates::{Candidate, candidates};
 use super::leaf::Leaf;
-use crate::demand::{Shared, capacity};
+use rats_domain::demand::{Shared, capacity};
 
 /// How many branches pass between two looks at the control.
 const PATIENCE: u64 = 1 << 16;

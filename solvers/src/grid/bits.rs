@@ -134,7 +134,7 @@ fn intersect_shifted(bits: &mut [u64], shift: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use rats_domain::random::Random;
 
     #[test]
     fn operations_equal_those_on_lists_of_ticks() {

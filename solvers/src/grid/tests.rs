@@ -9,8 +9,8 @@ use rats_domain::topology::Rank;
 
 use super::*;
 use crate::cells::patterns;
-use crate::random::Random;
 use crate::testing::{Size, random_instance};
+use rats_domain::random::Random;
 
 /// Broken rules apart from missing jobs and the budget.
 fn broken(instance: &Instance, schedule: &Schedule) -> Vec<(Code, String)> {

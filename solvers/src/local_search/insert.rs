@@ -11,7 +11,7 @@ use rats_domain::topology::Rank;
 
 use super::realize::Picture;
 use crate::grid::{Frame, Grid, OptionFrame, Placing, Rooms, bits};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Most starts of a gang that is spread over nodes, by switch.
 const WIDE_STARTS: usize = 4;

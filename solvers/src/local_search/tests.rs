@@ -6,8 +6,8 @@ use rats_domain::evaluate::evaluate;
 use rats_domain::solver::Unlimited;
 
 use super::*;
-use crate::random::Random;
 use crate::testing::{Size, broken_rules, greedy_schedule, random_instance};
+use rats_domain::random::Random;
 
 fn shipped(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../instances").join(folder);

@@ -7,7 +7,7 @@ use rats_domain::solver::{Control, Progress};
 use super::insert::{Inserter, Taste};
 use crate::grid::{Frame, Grid, Placing, Prices};
 use crate::judged::valid_objective;
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// By how much a round without a place makes a job harder.
 const HARDENING: f64 = 0.02;

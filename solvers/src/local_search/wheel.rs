@@ -1,6 +1,6 @@
 //! A choice among ways that follows their success.
 
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Weights of a choice, by success.
 pub(super) struct Wheel {

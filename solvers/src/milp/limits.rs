@@ -11,7 +11,7 @@ use rats_domain::instance::{Instance, JobOption};
 use rats_domain::topology::{Domain, Rank};
 use rats_domain::units::GpuCount;
 
-use crate::demand::{Shared, capacity, demands};
+use rats_domain::demand::{Shared, capacity, demands};
 
 /// All limits that the instance states.
 pub(super) fn every(instance: &Instance) -> BTreeSet<Shared> {

@@ -19,7 +19,7 @@ use rats_domain::units::{GpuCount, Ticks};
 use super::limits;
 use super::power::{self, has_negative_price};
 use crate::cells::{Cell, Pattern, cells, patterns};
-use crate::demand::{Shared, by_node, capacity, demands};
+use rats_domain::demand::{Shared, by_node, capacity, demands};
 
 /// Most patterns of one option.
 const PATTERN_LIMIT: usize = 20_000;

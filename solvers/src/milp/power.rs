@@ -15,7 +15,7 @@ use rats_domain::units::{GpuCount, MicrosPerKwh, Millijoules, Milliwatts, Ticks}
 use super::build::{Built, Start};
 use super::linear::{ColumnId, Program, Sense};
 use super::placings::Placing;
-use crate::demand::by_node;
+use rats_domain::demand::by_node;
 
 type Terms = Vec<(ColumnId, f64)>;
 

@@ -10,7 +10,7 @@ use rats_domain::units::Ticks;
 use super::build::Built;
 use super::linear::{ColumnId, Sense};
 use super::power;
-use crate::demand::{Shared, capacity, demands};
+use rats_domain::demand::{Shared, capacity, demands};
 
 /// The terms of rows that are indexed by something and a tick.
 type Indexed<K> = BTreeMap<(K, i64), Vec<(ColumnId, f64)>>;

@@ -11,7 +11,7 @@ use rats_domain::ids::{Id, OptionId};
 use rats_domain::instance::Instance;
 
 use super::{Size, gangs};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// What later parts of the file must know of earlier ones.
 struct Frame<'r> {

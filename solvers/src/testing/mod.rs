@@ -16,7 +16,7 @@ use rats_domain::schedule::{Placement, Schedule};
 use rats_domain::solver::{Outcome, Request, Solver, Unlimited};
 use rats_domain::units::Ticks;
 
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// How large an instance is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use rats_domain::topology::DomainKind;
 use rats_domain::units::{GpuCount, Ticks};
 
 use super::draw::milli;
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Power in mW by tick.
 type Series = Vec<i64>;

@@ -6,8 +6,8 @@ use rats_domain::evaluate::evaluate;
 use rats_domain::ids::JobId;
 
 use super::*;
-use crate::random::Random;
 use crate::testing::{Size, broken_rules, greedy_schedule, random_instance, random_placement, state_power};
+use rats_domain::random::Random;
 
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)

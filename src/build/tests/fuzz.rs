@@ -1,6 +1,6 @@
 //! Damaged scenarios are answered, never a panic.
 
-use rats_solvers::random::Random;
+use rats_domain::random::Random;
 
 use super::*;
 

@@ -3,10 +3,10 @@
 use rats_domain::decimal::Decimal;
 use rats_domain::format::{InstanceFile, PointFile, StepFile, TermFile};
 use rats_domain::instance::Instance;
+use rats_domain::random::Random;
 use rats_domain::solver::{Request, Unlimited};
 use rats_domain::topology::Rank;
 use rats_domain::units::{KilobytesPerSecond, Milliwatts, Ticks};
-use rats_solvers::random::Random;
 use rats_solvers::{Status, registry, run};
 
 use super::super::choice::{Behind, Choice};

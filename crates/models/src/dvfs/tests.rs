@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rats_domain::codes::Code;
+use rats_domain::random::Random;
 
 use super::curve::Curve;
 use super::fit::fit;
@@ -13,7 +14,6 @@ use super::scope::{Axis, Place, Sample, Scope};
 use super::series::Series;
 use super::workload::{Observation, Workload};
 use crate::score::Quantity;
-use crate::split::Random;
 
 fn clocks(n: u32) -> impl Iterator<Item = f64> {
     (0..n).map(|k| 600.0 + 25.0 * f64::from(k))

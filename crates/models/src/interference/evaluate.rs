@@ -14,10 +14,11 @@
 use std::collections::BTreeMap;
 
 use rats_domain::problem::Problems;
+use rats_domain::random::Random;
 
 use crate::data::{Dataset, Pair};
 use crate::score::{Held, Quantity, Score, Subject};
-use crate::split::{Random, folds, hold_out};
+use crate::split::{folds, hold_out};
 
 use super::baselines::Baseline;
 use super::jobs::{Job, catalogue};

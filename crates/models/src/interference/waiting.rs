@@ -28,10 +28,10 @@
 //! K. Levenberg, 1944; D. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", 1963. J. Tobin,
 //! "Estimation of relationships for limited dependent variables", 1958 (measurements that are cut off).
 
+use rats_domain::random::Random;
 use serde::{Deserialize, Serialize};
 
 use crate::dvfs::cholesky::Cholesky;
-use crate::split::Random;
 
 use super::table::Cell;
 

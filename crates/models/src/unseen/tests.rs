@@ -1,7 +1,8 @@
 //! Planted kernels with known curves: what is found, what is refused, and that nothing leaks.
 
+use rats_domain::random::Random;
+
 use super::*;
-use crate::split::Random;
 
 const CORES: [i64; 5] = [600, 700, 800, 900, 1000];
 const MEMORIES: [i64; 2] = [800, 3200];

@@ -7,24 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rats_domain::demand::{Shared, by_node, capacity, demands};
 use rats_domain::format::PowerMode;
-use rats_domain::ids::{DomainId, GpuId, JobId, NodeId, ResourceId, SwitchId, Table};
+use rats_domain::ids::{GpuId, JobId, NodeId, SwitchId, Table};
 use rats_domain::instance::{Instance, JobOption};
 use rats_domain::interval::Interval;
 use rats_domain::schedule::Placement;
 use rats_domain::steps::Steps;
 use rats_domain::units::{GpuCount, Milliwatts, Ticks};
-
-/// A capacity that does not change over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Shared {
-    /// A resource of a node, thousandths.
-    Resource(NodeId, ResourceId),
-    /// The uplink of a domain, kB/s.
-    Uplink(DomainId),
-    /// The shared store, kB/s.
-    Storage,
-}
 
 /// A running job as power caps see it.
 #[derive(Clone, Debug)]
@@ -186,40 +176,4 @@ pub(super) fn changes(instance: &Instance, powered: &Table<NodeId, Vec<Interval>
     let steps = caps.flatten().flat_map(|steps| steps.steps().iter().map(|&(tick, _)| tick));
     let edges = powered.values().flatten().flat_map(|interval| [interval.from, interval.to]);
     steps.chain(edges).collect()
-}
-
-fn capacity(instance: &Instance, shared: Shared) -> Option<i64> {
-    match shared {
-        Shared::Resource(node, resource) => instance.cluster.nodes[node].resources[resource].map(|amount| amount.0),
-        Shared::Uplink(domain) => instance.cluster.topology.domain(domain).uplink.map(|uplink| uplink.0),
-        Shared::Storage => instance.cluster.storage.map(|storage| storage.0),
-    }
-}
-
-/// How many of the gang's GPUs sit on each node.
-fn by_node(instance: &Instance, gpus: &[GpuId]) -> BTreeMap<NodeId, GpuCount> {
-    let mut counts: BTreeMap<NodeId, GpuCount> = BTreeMap::new();
-    for &gpu in gpus {
-        counts.entry(instance.cluster.gpus[gpu].node).or_default().0 += 1;
-    }
-    counts
-}
-
-/// What a gang on these GPUs asks of every constant capacity.
-fn demands(instance: &Instance, option: &JobOption, gpus: &[GpuId]) -> BTreeMap<Shared, i64> {
-    let mut demands = BTreeMap::from([(Shared::Storage, option.read.0)]);
-    for (node, count) in by_node(instance, gpus) {
-        for &(resource, need) in &option.per_gpu {
-            demands.insert(Shared::Resource(node, resource), need.times(count).0);
-        }
-    }
-    let mut inside: BTreeMap<DomainId, GpuCount> = BTreeMap::new();
-    for &domain in gpus.iter().flat_map(|&gpu| instance.cluster.topology.uplinks_above(gpu)) {
-        inside.entry(domain).or_default().0 += 1;
-    }
-    for (domain, count) in inside {
-        let ring = if count < option.gpus { option.ring.0 } else { 0 };
-        demands.insert(Shared::Uplink(domain), ring + option.read.share(count, option.gpus).0);
-    }
-    demands
 }

@@ -2,6 +2,7 @@
 
 mod members;
 mod progress;
+mod tail;
 mod template;
 
 use std::fs::File;
@@ -16,6 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 pub use self::members::JOB_VARIABLE;
 use self::members::Mark;
 pub use self::progress::{Follower, Pattern, Steps};
+pub use self::tail::Tail;
 pub use self::template::expand;
 use crate::custody::RUN_VARIABLE;
 

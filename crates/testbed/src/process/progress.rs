@@ -1,11 +1,8 @@
 //! How far a job has come, read off what it prints.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-/// Most bytes that one look reads; a job that prints more is followed at its end.
-const MOST: u64 = 1 << 20;
+use super::tail::Tail;
 
 /// A line of output with the number of the step in it, such as `step {step}/{steps}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,42 +85,21 @@ fn matched(parts: &[Part], text: &str, so_far: Steps) -> Option<Steps> {
 /// Follows the log of a job.
 #[derive(Debug)]
 pub struct Follower {
-    log: PathBuf,
+    log: Tail,
     pattern: Pattern,
-    offset: u64,
-    line: Vec<u8>,
     last: Option<Steps>,
 }
 
 impl Follower {
     /// Follows a log from this byte on.
     pub fn new(log: PathBuf, pattern: Pattern, offset: u64) -> Self {
-        Self { log, pattern, offset, line: Vec::new(), last: None }
+        Self { log: Tail::new(log, offset), pattern, last: None }
     }
 
     /// Reads what is new and returns how far the job has come. A log that cannot be read says nothing new.
     pub fn look(&mut self) -> Option<Steps> {
-        let mut bytes = Vec::new();
-        let read = File::open(&self.log).and_then(|mut file| {
-            let length = file.metadata()?.len();
-            if length > self.offset + MOST {
-                self.offset = length - MOST;
-                self.line.clear();
-            }
-            file.seek(SeekFrom::Start(self.offset))?;
-            file.take(MOST).read_to_end(&mut bytes)
-        });
-        self.offset += read.map_or(0, |count| count as u64);
-        for byte in bytes {
-            // A progress bar ends its lines with a carriage return.
-            if byte == b'\n' || byte == b'\r' {
-                let found = self.pattern.find(&String::from_utf8_lossy(&self.line));
-                self.last = found.or(self.last);
-                self.line.clear();
-            } else {
-                self.line.push(byte);
-            }
-        }
+        let found = self.log.lines().iter().rev().find_map(|line| self.pattern.find(line));
+        self.last = found.or(self.last);
         self.last
     }
 }

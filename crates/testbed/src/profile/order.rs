@@ -11,6 +11,8 @@
 //! # References
 //! T. Gonzalez, "Clustering to minimize the maximum intercluster distance", 1985 (farthest-first traversal).
 
+use rats_domain::random::Random;
+
 use super::target::Target;
 
 /// Points of the first block that is shuffled.
@@ -19,10 +21,10 @@ const FIRST_BLOCK: usize = 3;
 /// The points in the order in which they are measured.
 pub fn order(points: &[Target], seed: u64) -> Vec<Target> {
     let mut ordered = farthest_first(points);
-    let (mut from, mut size, mut state) = (0, FIRST_BLOCK, seed);
+    let (mut from, mut size, mut random) = (0, FIRST_BLOCK, Random::new(seed));
     while from < ordered.len() {
         let to = (from + size).min(ordered.len());
-        shuffle(&mut ordered[from..to], &mut state);
+        shuffle(&mut ordered[from..to], &mut random);
         (from, size) = (to, size * 2);
     }
     ordered
@@ -52,13 +54,10 @@ fn farthest_first(points: &[Target]) -> Vec<Target> {
     ordered
 }
 
-/// R. Fisher and F. Yates, 1938, with `SplitMix64` (G. Steele, D. Lea, C. Flood, 2014).
-fn shuffle(points: &mut [Target], state: &mut u64) {
+/// R. Fisher and F. Yates, 1938.
+fn shuffle(points: &mut [Target], random: &mut Random) {
     for at in (1..points.len()).rev() {
-        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let other = usize::try_from((z ^ (z >> 31)) % (at as u64 + 1)).unwrap_or(0);
+        let other = usize::try_from(random.bits() % (at as u64 + 1)).unwrap_or(0);
         points.swap(at, other);
     }
 }

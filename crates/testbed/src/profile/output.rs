@@ -1,15 +1,11 @@
 //! Steps of a command, read off what it prints.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use regex::Regex;
 
 use super::counter::Look;
-
-/// Most bytes that one look reads; a command that prints more is followed at its end.
-const MOST: u64 = 1 << 20;
+use crate::process::Tail;
 
 /// A regular expression with a group `step` (the number of a step), `time` (seconds of a step) or `time_ms`.
 #[derive(Clone, Debug)]
@@ -31,10 +27,8 @@ pub struct Said {
 /// The output of a command.
 #[derive(Debug)]
 pub struct Output {
-    log: PathBuf,
+    log: Tail,
     pattern: StepPattern,
-    offset: u64,
-    line: Vec<u8>,
     /// Lines of it so far, matching or not.
     pub lines: u64,
     /// The first matching line.
@@ -82,32 +76,17 @@ impl StepPattern {
 impl Output {
     /// Follows a log from a byte on.
     pub fn new(log: PathBuf, pattern: StepPattern, offset: u64) -> Self {
-        let (said, steps) = (Vec::new(), Vec::new());
-        Self { log, pattern, offset, line: Vec::new(), lines: 0, first: None, said, steps, last_step: None }
+        let (log, said, steps) = (Tail::new(log, offset), Vec::new(), Vec::new());
+        Self { log, pattern, lines: 0, first: None, said, steps, last_step: None }
     }
 
     /// Reads what is new; `now` gives the time. A log that cannot be read says nothing new.
     pub fn look(&mut self, now: impl Fn() -> f64) {
         let from_s = now();
-        let mut bytes = Vec::new();
-        let read = File::open(&self.log).and_then(|mut file| {
-            let length = file.metadata()?.len();
-            if length > self.offset + MOST {
-                self.offset = length - MOST;
-                self.line.clear();
-            }
-            file.seek(SeekFrom::Start(self.offset))?;
-            file.take(MOST).read_to_end(&mut bytes)
-        });
+        let lines = self.log.lines();
         let to_s = now();
-        self.offset += read.map_or(0, |count| count as u64);
-        for byte in bytes {
-            // A progress bar ends its lines with a carriage return.
-            if byte == b'\n' || byte == b'\r' {
-                self.line_ended(to_s);
-            } else {
-                self.line.push(byte);
-            }
+        for line in lines {
+            self.line_ended(&line, to_s);
         }
         self.steps.extend(self.last_step.map(|value| Look { from_s, to_s, value }));
     }
@@ -118,11 +97,9 @@ impl Output {
         self.steps.clear();
     }
 
-    fn line_ended(&mut self, at_s: f64) {
-        let found = self.pattern.find(&String::from_utf8_lossy(&self.line), at_s);
-        self.lines += u64::from(!self.line.is_empty());
-        self.line.clear();
-        let Some(said) = found else { return };
+    fn line_ended(&mut self, line: &str, at_s: f64) {
+        self.lines += u64::from(!line.is_empty());
+        let Some(said) = self.pattern.find(line, at_s) else { return };
         self.first = self.first.or(Some(said));
         self.last_step = said.step.or(self.last_step);
         self.said.push(said);

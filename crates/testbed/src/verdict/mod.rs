@@ -11,6 +11,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use rats_models::statistics;
 use serde::Serialize;
 
 use self::causes::causes;
@@ -141,8 +142,8 @@ impl Verdict {
 fn of_gpu(gpu: &str, uuid: &str, jobs: &[JobMeasured]) -> GpuVerdict {
     let own: Vec<&JobMeasured> = jobs.iter().filter(|job| job.gpus.iter().any(|name| name == gpu)).collect();
     let median = |ratio: fn(&JobMeasured) -> f64| {
-        let value = slow::median(own.iter().map(|job| ratio(job)).collect());
-        Some(value).filter(|value| value.is_finite())
+        let ratios: Vec<f64> = own.iter().map(|job| ratio(job)).collect();
+        statistics::median(&ratios).filter(|value| value.is_finite())
     };
     GpuVerdict {
         gpu: gpu.to_owned(),

@@ -12,6 +12,7 @@ use rats_domain::format::{
     WorkloadFile,
 };
 use rats_domain::problem::Problem;
+use rats_models::statistics::mean;
 
 use super::measure::{EnergySource, Facts, JobMeasured};
 use super::slow::slow;
@@ -57,7 +58,7 @@ fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], sourc
     points
         .sort_by_key(|(point, _)| (point.mem_mhz, point.sm_mhz, point.power_limit_w.and_then(|limit| limit.scaled(3))));
     let startups: Vec<f64> = jobs.iter().filter_map(|job| job.measured.startup_s).collect();
-    let startup = (!startups.is_empty()).then(|| Figure::measured(mean(&startups), "before the first step"));
+    let startup = mean(&startups).map(|startup_s| Figure::measured(startup_s, "before the first step"));
     let size = i64::try_from(gang).unwrap_or(i64::MAX);
     let suffix = if gang == 1 { String::new() } else { format!("-x{gang}") };
     let step = if by_steps { "one training step" } else { "one run of the job" };
@@ -87,8 +88,8 @@ fn measured_point(point: &PointFile, jobs: &[&JobMeasured], by_steps: bool) -> M
         sm_mhz: point.sm_mhz,
         mem_mhz: point.mem_mhz,
         power_limit_w: point.power_limit_w,
-        step_s: Some(mean(&times)),
-        power_w: Some(mean(&powers)),
+        step_s: mean(&times),
+        power_w: mean(&powers),
         step_s_spread: spread(&times),
         power_w_spread: spread(&powers),
         samples: i64::try_from(jobs.len()).ok(),
@@ -98,13 +99,9 @@ fn measured_point(point: &PointFile, jobs: &[&JobMeasured], by_steps: bool) -> M
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// Standard deviation over mean; `None` of fewer than two.
 fn spread(values: &[f64]) -> Option<f64> {
-    let mean = mean(values);
+    let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt() / mean)
 }

@@ -18,6 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rats_models::statistics;
 use serde::Serialize;
 
 use super::measure::JobMeasured;
@@ -89,22 +90,17 @@ fn excess(cases: &[Case<'_>], own: &BTreeSet<usize>) -> Option<f64> {
     let peers: Vec<&Case<'_>> = rest.filter(|case| case.job.gpu_type == *kind).collect();
     let middle = |workload: &Option<String>| {
         let same: Vec<f64> = peers.iter().filter(|case| case.job.workload == *workload).map(|case| case.q).collect();
-        median(if same.is_empty() { peers.iter().map(|case| case.q).collect() } else { same })
+        statistics::median(&same).unwrap_or_else(|| median(peers.iter().map(|case| case.q)))
     };
     let over = |case: &Case<'_>| case.q - middle(&case.job.workload);
-    let spread = 1.4826 * median(peers.iter().map(|case| over(case).abs()).collect());
-    let excess = median(own.iter().map(|&position| over(&cases[position])).collect());
+    let spread = 1.4826 * median(peers.iter().map(|case| over(case).abs()));
+    let excess = median(own.iter().map(|&position| over(&cases[position])));
     (excess > LEAST.ln_1p() && excess > TIMES * spread).then_some(excess)
 }
 
-/// The median; the mean of the middle two of an even number.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => f64::midpoint(values[count / 2 - 1], values[count / 2]),
-    }
+/// The median; of nothing it is no number, which exceeds nothing.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    statistics::median(&values.collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use rats_domain::random::Random;
 use rats_testbed::custody::leftover::signal;
 use rats_testbed::custody::procfs;
 use rustix::process::Signal;
@@ -34,13 +35,6 @@ fn crashes() -> u64 {
     std::env::var("RATS_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(24)
 }
 
-/// A number that looks random, below a bound.
-fn mixed(seed: u64, below: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (z ^ (z >> 27)) % below
-}
-
 fn kill(pid: u32) {
     signal(&[pid], Signal::KILL);
 }
@@ -56,10 +50,10 @@ fn crash(seed: u64, victims: Victims) -> Option<Duration> {
     let first = holder.tell(&format!("random {}", seed + 1));
     assert_eq!(first, format!("step {guardian}"));
     // Some steps later, and then anywhere inside a step.
-    for _ in 0..mixed(seed, 12) {
+    for _ in 0..Random::new(seed).below(12) {
         holder.answer().unwrap();
     }
-    for _ in 0..mixed(seed + 77, 4000) {
+    for _ in 0..Random::new(seed + 77).below(4000) {
         std::hint::spin_loop();
     }
     let needs_restore = match victims {

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-use nvml_sim::compose::{Request, compose};
-use nvml_sim::config::{Config, Privilege};
+use nvml_sim::config::Config;
 use nvml_sim::faults::Fault;
 use nvml_sim::settings::Mark;
 use nvml_sim::simulator::Simulator;
@@ -16,12 +15,13 @@ use rats_testbed::custody::{RUN_VARIABLE, procfs};
 use tempfile::TempDir;
 
 use crate::holder;
-
-/// The program.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rats-testbed");
+use crate::simulated::{PROGRAM, command, machine};
 
 /// Longer than anything here takes, even on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The directory of journals and locks.
+const STATE: &str = "state-dir";
 
 /// A machine with simulated GPUs, a state directory, and what was set before the test.
 pub struct Machine {
@@ -53,21 +53,7 @@ impl Machine {
 
     /// Four A100, changed.
     pub fn with(change: impl FnOnce(&mut Config)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let request = Request {
-            instances: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../instances"),
-            gpus: vec![("A100-SXM4-80GB".to_owned(), 4)],
-            workloads: Vec::new(),
-            speedup: 20.0,
-            seed: 1,
-            slow: None,
-            settings_need: Privilege::Anyone,
-        };
-        let mut config = compose(&request).unwrap();
-        change(&mut config);
-        let path = directory.path().join("sim.json");
-        fs::write(&path, serde_json::to_vec(&config).unwrap()).unwrap();
-        let simulator = Simulator::load(&path).unwrap();
+        let (directory, simulator) = machine(&[("A100-SXM4-80GB", 4)], &[], 20.0, 1, change);
         let found = simulator.marks().unwrap();
         Self { directory, simulator, found }
     }
@@ -78,7 +64,7 @@ impl Machine {
 
     /// The directory of journals and locks.
     pub fn state(&self) -> PathBuf {
-        self.directory.path().join("state-dir")
+        self.directory.path().join(STATE)
     }
 
     pub fn journals(&self) -> usize {
@@ -92,12 +78,7 @@ impl Machine {
 
     /// A program that sees the simulated GPUs.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let library = std::env::current_exe().unwrap().with_file_name("libnvml_sim.so");
-        let mut command = Command::new(program);
-        command.env("NVML_SIM_CONFIG", self.directory.path().join("sim.json"));
-        command.env("RATS_NVML_LIB", library).env("RATS_STATE_DIR", self.state());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        command(program, self.directory.path(), STATE)
     }
 
     /// Runs the program.

@@ -10,7 +10,7 @@ use rats_domain::units::Milliwatts;
 use rats_testbed::custody::{Custody, Point, RUN_VARIABLE, SetError, StateDir, Terms};
 use rats_testbed::gpu::{Deadlines, Gpu, GpuError, Gpus, LIBRARY_VARIABLE, Megahertz};
 
-use crate::harness::PROGRAM;
+use crate::simulated::PROGRAM;
 
 /// Whether this test is to be the holder.
 pub const VARIABLE: &str = "RATS_TEST_HOLDER";

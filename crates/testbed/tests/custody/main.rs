@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
 
+#[path = "../simulated/mod.rs"]
+mod simulated;
+
 mod commands;
 mod crash;
 mod faults;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rats_domain::random::Random;
 use rats_system::clock::pause;
 use rats_testbed::custody::procfs;
 use rats_testbed::trace::{JobState, Line, Record, read};
@@ -28,13 +29,6 @@ const ALL: [Victims; 6] = [
     Victims::Guardian,
     Victims::GuardianAndJob,
 ];
-
-/// A number that looks random (splitmix64), below a bound.
-fn mixed(seed: u64, below: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (z ^ (z >> 27)) % below
-}
 
 /// The process of a job that runs now.
 fn job_of(lab: &Lab) -> Option<u32> {
@@ -73,7 +67,7 @@ fn case(seed: u64, victims: Victims) -> Option<Duration> {
     let mut lab = Lab::new(100.0);
     lab.add_eight();
     let run = lab.begin(&["--retries", "2"]);
-    pause(Duration::from_millis(20 + mixed(seed, 1700)));
+    pause(Duration::from_millis(20 + Random::new(seed).below(1700) as u64));
     strike(&lab, &run, victims);
     let kills_executor = !matches!(victims, Victims::Job | Victims::Guardian | Victims::GuardianAndJob);
     let code = run.wait();

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
 use std::time::Duration;
 
-use nvml_sim::compose::{Request, compose};
-use nvml_sim::config::{Config, Privilege};
+use nvml_sim::config::Config;
 use nvml_sim::faults::Fault;
 use nvml_sim::job::{JobArguments, run};
 use nvml_sim::simulator::Simulator;
@@ -15,6 +14,8 @@ use rats_system::clock::{Stopwatch, pause};
 use rats_testbed::custody::procfs;
 use rats_testbed::trace::{JobState, Line, Record, read};
 use serde_json::{Value, json};
+
+use crate::simulated::{self, PROGRAM, machine};
 
 /// The executor's name for a job that this test program itself carries out.
 const AS_JOB: &str = "lab::as_a_job";
@@ -88,28 +89,15 @@ impl Lab {
     }
 
     pub fn with(speedup: f64, change: impl FnOnce(&mut Config)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
         let names = ["a100-sxm-80gb-perseus-bloom-stage0", "a40-perseus-bloom-stage0"];
-        let request = Request {
-            instances: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../instances"),
-            gpus: vec![("a100-sxm4-80gb".to_owned(), 2), ("a40".to_owned(), 2)],
-            workloads: vec![("net".to_owned(), names.map(str::to_owned).to_vec())],
-            speedup,
-            seed: 1,
-            slow: None,
-            settings_need: Privilege::Anyone,
-        };
-        let mut config = compose(&request).unwrap();
-        change(&mut config);
-        let path = directory.path().join("sim.json");
-        fs::write(&path, serde_json::to_vec_pretty(&config).unwrap()).unwrap();
-        let simulator = Simulator::load(&path).unwrap();
+        let (directory, simulator) =
+            machine(&[("a100-sxm4-80gb", 2), ("a40", 2)], &[("net", &names)], speedup, 1, change);
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let entry = |(position, gpu): (usize, &nvml_sim::config::GpuConfig)| {
             let (node, kind) = if position < 2 { ("big", "a100-sxm-80gb") } else { ("small", "a40") };
             json!({"node": node, "index": position % 2, "uuid": gpu.uuid, "host": host, "pci": gpu.pci, "gpu_type": kind})
         };
-        let gpus: Vec<Value> = config.gpus.iter().enumerate().map(entry).collect();
+        let gpus: Vec<Value> = simulator.config().gpus.iter().enumerate().map(entry).collect();
         let inventory = json!({"format": "rats.inventory/1", "gpus": gpus});
         Self { directory, simulator, speedup, jobs: Vec::new(), assignments: Vec::new(), inventory }
     }
@@ -166,12 +154,8 @@ impl Lab {
 
     /// A command of the binary in this machine's environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let library = std::env::current_exe().unwrap().with_file_name("libnvml_sim.so");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rats-testbed"));
-        command.args(arguments).current_dir(self.directory.path());
-        command.env("NVML_SIM_CONFIG", self.path("sim.json")).env("RATS_NVML_LIB", library);
-        command.env("RATS_STATE_DIR", self.path("custody")).env_remove("RATS_RUN_ID");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = simulated::command(PROGRAM, self.directory.path(), "custody");
+        command.args(arguments).current_dir(self.directory.path()).env_remove("RATS_RUN_ID");
         command
     }
 

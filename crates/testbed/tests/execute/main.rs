@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
+#[path = "../simulated/mod.rs"]
+mod simulated;
+
 mod crash;
 mod failures;
 mod lab;

@@ -1,12 +1,11 @@
 //! A simulated machine and the program on it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
 use std::time::Duration;
 
-use nvml_sim::compose::{Request, compose};
-use nvml_sim::config::{Config, Privilege};
+use nvml_sim::config::Config;
 use nvml_sim::faults::Fault;
 use nvml_sim::settings::Mark;
 use nvml_sim::simulator::Simulator;
@@ -18,9 +17,8 @@ use rats_testbed::profile::record::{Line, Measured};
 use tempfile::TempDir;
 
 use crate::job;
+use crate::simulated::{self, PROGRAM, machine};
 
-/// The program.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_rats-testbed");
 /// Longer than anything here takes, even on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// What the stand-in prints.
@@ -43,22 +41,8 @@ impl Machine {
 
     /// GPUs of these types, changed; one workload, `gpt`.
     pub fn with(gpus: &[(&str, u32)], change: impl FnOnce(&mut Config)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
         let profiles = ["a100-sxm-80gb-perseus-bloom-stage0", "a40-zeus-cifar100-shufflenetv2-b1024-adadelta"];
-        let request = Request {
-            instances: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../instances"),
-            gpus: gpus.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect(),
-            workloads: vec![("gpt".to_owned(), profiles.map(str::to_owned).to_vec())],
-            speedup: 40.0,
-            seed: 5,
-            slow: None,
-            settings_need: Privilege::Anyone,
-        };
-        let mut config = compose(&request).unwrap();
-        change(&mut config);
-        let path = directory.path().join("sim.json");
-        fs::write(&path, serde_json::to_vec(&config).unwrap()).unwrap();
-        let simulator = Simulator::load(&path).unwrap();
+        let (directory, simulator) = machine(gpus, &[("gpt", &profiles)], 40.0, 5, change);
         let found = simulator.marks().unwrap();
         Self { directory, simulator, found }
     }
@@ -78,13 +62,10 @@ impl Machine {
 
     /// A sweep of a command; the words stand before `--`.
     pub fn sweep_of(&self, words: &[&str], command: &[&str], job: &str) -> Command {
-        let library = std::env::current_exe().unwrap().with_file_name("libnvml_sim.so");
-        let mut program = Command::new(PROGRAM);
-        program.env("NVML_SIM_CONFIG", self.path("sim.json")).env("RATS_NVML_LIB", library);
-        program.env("RATS_STATE_DIR", self.path("state-dir")).env(job::VARIABLE, job);
+        let mut program = simulated::command(PROGRAM, self.directory.path(), "state-dir");
+        program.env(job::VARIABLE, job);
         program.arg("profile").args(["--out".as_ref(), self.path("p.json").as_os_str()]).args(words);
         program.arg("--").args(command).current_dir(self.directory.path());
-        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         program
     }
 

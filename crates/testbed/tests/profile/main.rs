@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "../simulated/mod.rs"]
+mod simulated;
+
 mod ends;
 mod interrupted;
 mod job;

@@ -2,7 +2,7 @@
 
 use super::{Proposal, draw_node, home};
 use crate::grid::{Grid, Placing, bits};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Most jobs of a block that moves.
 const MOST_JOBS: usize = 12;

@@ -2,7 +2,7 @@
 
 use super::{Proposal, draw_node, home, partner};
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Another placed job of the same GPU type, and a new place for it.
 pub(super) fn draw(

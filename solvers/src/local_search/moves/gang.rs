@@ -2,7 +2,7 @@
 
 use super::{Proposal, draw_node, home, same_start_or_end};
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// An option with another gang size or GPU type.
 pub(super) fn draw(

@@ -16,7 +16,7 @@ mod tests;
 use rats_domain::topology::Rank;
 
 use crate::grid::{Grid, OptionFrame, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// A kind of move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Proposal, same_start_or_end};
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// An option with the same gang that may be spread as wide.
 pub(super) fn draw(

@@ -2,7 +2,7 @@
 
 use super::{Proposal, draw_node};
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Nodes drawn from all of the type.
 pub(super) fn draw(

@@ -2,7 +2,7 @@
 
 use super::Proposal;
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Farthest of the near starts.
 const NEAR: usize = 4;

@@ -2,7 +2,7 @@
 
 use super::{Proposal, home, partner};
 use crate::grid::{Grid, Placing};
-use crate::random::Random;
+use rats_domain::random::Random;
 
 /// Another placed job of the same GPU type.
 pub(super) fn draw(

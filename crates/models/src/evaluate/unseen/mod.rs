@@ -22,9 +22,10 @@ mod rivals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rats_domain::random::Random;
+
 use crate::data::Point;
 use crate::score::{Held, Quantity, Score, Subject};
-use crate::split::Random;
 use crate::statistics::{largest, mean, median, quantile};
 use crate::unseen::kernels::{Kernel, Kernels};
 use crate::unseen::{Measured, UnseenModel, design};

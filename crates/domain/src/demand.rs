@@ -1,10 +1,12 @@
 //! What a placement asks of shared capacities: node resources, uplinks, the store, and power by node.
+//!
+//! For those who make or carry out plans. The checker counts for itself, so that each can find the other's mistakes.
 
 use std::collections::BTreeMap;
 
-use rats_domain::ids::{DomainId, GpuId, NodeId, ResourceId};
-use rats_domain::instance::{Instance, JobOption};
-use rats_domain::units::GpuCount;
+use crate::ids::{DomainId, GpuId, NodeId, ResourceId};
+use crate::instance::{Instance, JobOption};
+use crate::units::GpuCount;
 
 /// A capacity that running jobs share (rules V7-V9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

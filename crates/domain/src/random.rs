@@ -22,6 +22,18 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// Evenly spread over [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Normal, mean 0 and standard deviation 1 (Box and Muller, "A Note on the Generation of Random Normal Deviates",
+    /// 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// A number below `count`; 0 if `count` is 0.
     pub fn below(&mut self, count: usize) -> usize {
         // Multiplication instead of the remainder: the bias is below count / 2^64.
@@ -44,7 +56,7 @@ impl Random {
         values[self.below(values.len())]
     }
 
-    /// Puts `values` in random order.
+    /// Puts `values` in random order (R. Durstenfeld, "Algorithm 235", 1964).
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             values.swap(last, self.below(last + 1));
@@ -73,5 +85,15 @@ mod tests {
         }
         assert_eq!(seen, [true; 5]);
         assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_variance_1() {
+        let mut random = Random::new(5);
+        let drawn: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
+        let mean = drawn.iter().sum::<f64>() / 20_000.0;
+        let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 20_000.0;
+        // Standard errors: 1/sqrt(20000) = 0.007 and sqrt(2/20000) = 0.01.
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.04);
     }
 }
