@@ -6,7 +6,8 @@
 //!
 //! # Model
 //! Minimize the sum of `rho(value/measured - 1)` over coefficients >= 0, rho being Huber's loss: quadratic up to
-//! `1.345 s`, linear beyond. s is the robust deviation of the residuals of a first fit. Weights are iterated (IRLS).
+//! `1.345 s`, linear beyond. s is the robust deviation of the residuals of a first fit. Weights are iterated (IRLS). Gross
+//! outliers can lead the first fit into a wrong valley; the shape is then sought a second time with its weights.
 //!
 //! # Complexity
 //! `O(grid x iterations x n x columns^2)`; non-negative least squares by trying all supports of at most 4 columns.
@@ -27,6 +28,8 @@ use super::scope::{Place, Sample, Scope};
 const HUBER: f64 = 1.345;
 /// Least robust deviation, so that weights stay finite on data without noise.
 const LEAST_DEVIATION: f64 = 1e-9;
+/// Where a sample weighs less than this, the shape is sought again with the weights of the first fit.
+const GROSS: f64 = 0.1;
 /// Reweighted fits at each shape while the shape is sought, and at the shape that was found.
 const ITERATIONS: (usize, usize) = (3, 20);
 
@@ -67,10 +70,16 @@ pub fn fit(form: &'static dyn Form, scope: &Scope, samples: &[Sample], fixed: &[
         *parameter = Parameter { low: value, high: value, steps: 1, ..*parameter };
     }
     let width = form.coefficients(scope).len();
-    let mut problem = Problem { form, scope, samples, width, deviation: None };
-    let first = problem.search(&parameters)?;
+    let weights = vec![1.0; samples.len()];
+    let mut problem = Problem { form, scope, samples, width, deviation: None, weights };
+    let mut first = problem.search(&parameters)?;
     let residuals = problem.residuals(&first.shape, &first.coefficients);
-    problem.deviation = Some(robust_deviation(&residuals)?.max(LEAST_DEVIATION));
+    let deviation = robust_deviation(&residuals)?.max(LEAST_DEVIATION);
+    problem.deviation = Some(deviation);
+    problem.weights = weights_of(&residuals, HUBER * deviation);
+    if problem.weights.iter().any(|&weight| weight < GROSS) {
+        first = problem.search(&parameters)?;
+    }
     let shape = problem.refine(&parameters, first.shape);
     let (_, coefficients) = problem.coefficients(&shape, ITERATIONS.1)?;
     let fitted = Fitted { form, shape, coefficients };
@@ -84,6 +93,8 @@ struct Problem<'a> {
     width: usize,
     /// Of the residuals, once known; before that each fit takes its own.
     deviation: Option<f64>,
+    /// Of the samples, that reweighting begins with.
+    weights: Vec<f64>,
 }
 
 impl Problem<'_> {
@@ -134,16 +145,12 @@ impl Problem<'_> {
     /// Best coefficients of a shape, and their loss.
     fn coefficients(&self, shape: &[f64], iterations: usize) -> Option<(f64, Row)> {
         let rows: Vec<Row> = self.rows(shape);
-        let mut weights = vec![1.0; rows.len()];
-        let mut found = non_negative(&rows, &weights, self.width)?;
+        let mut found = non_negative(&rows, &self.weights, self.width)?;
         let mut residuals: Vec<f64> = rows.iter().map(|row| product(row, &found) - 1.0).collect();
         for _ in 1..iterations {
             let own = || 1.4826 * median(&residuals.iter().map(|r| r.abs()).collect::<Vec<_>>()).unwrap_or(0.0);
             let bound = HUBER * self.deviation.unwrap_or_else(own).max(LEAST_DEVIATION);
-            for (weight, residual) in weights.iter_mut().zip(&residuals) {
-                *weight = (bound / residual.abs().max(bound)).min(1.0);
-            }
-            let next = non_negative(&rows, &weights, self.width)?;
+            let next = non_negative(&rows, &weights_of(&residuals, bound), self.width)?;
             let change = next.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let size = found.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
             found = next;
@@ -172,6 +179,11 @@ impl Problem<'_> {
         let one = |r: f64| if r <= bound { 0.5 * r * r } else { bound * (r - 0.5 * bound) };
         residuals.iter().map(|r| one(r.abs())).sum()
     }
+}
+
+/// Huber's weights: 1 up to the bound, falling beyond.
+fn weights_of(residuals: &[f64], bound: f64) -> Vec<f64> {
+    residuals.iter().map(|residual| bound / residual.abs().max(bound)).collect()
 }
 
 /// All combinations of the values of parameters, evenly spaced over their ranges.

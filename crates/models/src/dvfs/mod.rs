@@ -11,6 +11,8 @@ pub mod file;
 pub mod fit;
 pub mod forms;
 pub mod model;
+#[cfg(test)]
+mod planted;
 pub mod residual;
 pub mod scope;
 pub mod series;

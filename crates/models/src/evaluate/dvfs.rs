@@ -42,6 +42,9 @@ const FEWEST_LIMITS: usize = 6;
 const SLOWDOWNS: [(Option<f64>, &str); 3] =
     [(None, "regret-free"), (Some(0.05), "regret-5"), (Some(0.10), "regret-10")];
 
+/// A point that is not chosen.
+const NEVER: TimePower = TimePower { time: f64::INFINITY, power: f64::INFINITY };
+
 /// One workload along one axis.
 #[derive(Clone, Debug)]
 pub struct Measured {
@@ -295,7 +298,8 @@ fn line(fitted: &[Sample], at: Place) -> f64 {
     }
 }
 
-/// Mean regret and violation of the point chosen for each workload.
+/// Mean regret and violation of the point chosen for each workload, against the best of all that were measured. A point that
+/// the model refuses to predict is not chosen.
 fn regrets(group: &Group, fits: &[Fit], slowdown: Option<f64>, subject: Subject) -> Option<Score> {
     let mut held = Vec::new();
     let mut violations = Vec::new();
@@ -303,12 +307,14 @@ fn regrets(group: &Group, fits: &[Fit], slowdown: Option<f64>, subject: Subject)
         let (Some(time), Some(power)) = (&fit.time, &fit.power) else { continue };
         let both = workload.rows.iter().filter_map(|&(at, time, power)| Some((at, time?, power?)));
         let (measured, predicted): (Vec<TimePower>, Vec<TimePower>) = both
-            .filter_map(|(at, t, p)| {
-                let said = TimePower { time: time.predict(at)?.value, power: power.predict(at)?.value };
-                Some((TimePower { time: t, power: p }, said))
+            .map(|(at, t, p)| {
+                let said = time.predict(at).zip(power.predict(at));
+                let said = said.map_or(NEVER, |(time, power)| TimePower { time: time.value, power: power.value });
+                (TimePower { time: t, power: p }, said)
             })
             .unzip();
-        let found = regret(&measured, &predicted, slowdown)?;
+        let some = predicted.iter().any(|said| *said != NEVER);
+        let Some(found) = regret(&measured, &predicted, slowdown).filter(|_| some) else { continue };
         // As a share: 1 is the energy of the best point.
         held.push(Held { measured: 1.0, predicted: 1.0 + found.regret, interval: None });
         violations.push(found.violation);
