@@ -7,7 +7,7 @@ use rats_domain::format::{OptionFile, PointFile};
 use rats_domain::topology::Rank;
 use rats_domain::units::Milliwatts;
 
-use super::physics::Outcome;
+use super::physics::{Outcome, Pace};
 
 /// Thousandths of a resource, by name.
 pub type Needs = BTreeMap<String, i64>;
@@ -29,6 +29,8 @@ pub struct Choice {
     pub point: PointFile,
     /// Time, power and traffic.
     pub outcome: Outcome,
+    /// What its ticks were made of.
+    pub pace: Pace,
     /// What one GPU needs of its node.
     pub per_gpu: Needs,
     /// Memory on each GPU.

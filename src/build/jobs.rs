@@ -11,9 +11,10 @@ use rats_domain::problem::{Problem, Problems};
 use serde_json::json;
 
 use super::options::{Enumerated, Library};
+use super::physics::{self, Pace};
 use super::prune::{Pruning, kept};
 use super::scenario::{Scenario, ScenarioJob};
-use super::{Choice, JobReport, no_option, physics};
+use super::{Choice, JobReport, no_option};
 
 /// Jobs looked at together, to bound memory.
 const CHUNK: usize = 500;
@@ -180,6 +181,7 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
     let release = job.release.or(job.release_s.map(up)).unwrap_or(0);
     let after_release = |factor: f64| release.saturating_add(physics::whole((factor * fastest + 1e-9).floor()));
     let first = job.profiles.first().and_then(|id| library.get(id));
+    let paces: Vec<Pace> = choices.iter().map(|choice| choice.pace).collect();
     let model = first.map(|profile| profile.workload.model.clone());
     JobFile {
         release,
@@ -191,7 +193,7 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
         user: job.user.clone(),
         workload: job.workload.clone().or(model),
         command: job.command.clone(),
-        physics: Some(json!({ "profiles": job.profiles })),
+        physics: Some(json!({ "profiles": job.profiles, "options": paces })),
         ..bare(job.id.clone(), choices.iter().map(Choice::to_file).collect())
     }
 }

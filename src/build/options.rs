@@ -262,6 +262,7 @@ impl<'a> Enumerator<'a> {
                     span_name: span_name.to_owned(),
                     point: point.point,
                     outcome: physics::outcome(&gang_step, gang.gpus, blocked_w, &length, &frame),
+                    pace: physics::pace(&gang_step, &length),
                     per_gpu: needs(job),
                     memory_mib: memory_mib(job, gang.profile),
                 });

@@ -30,7 +30,7 @@ use rats_solvers::fifo_max;
 
 use super::{Family, Generated, Wanted, name, promises};
 use crate::build::bare;
-use crate::build::physics::{Frame, GangStep, Length, outcome};
+use crate::build::physics::{Frame, GangStep, Length, outcome, pace};
 use crate::build::prune::{Pruning, kept};
 use crate::build::{Choice, Needs};
 use crate::edl::GPUS;
@@ -148,6 +148,7 @@ fn choice(task: &Task, clocks: Clocks) -> Choice {
             power_limit_w: None,
         },
         outcome: outcome(&step, 1, 0.0, &length, &frame),
+        pace: pace(&step, &length),
         per_gpu: Needs::new(),
         memory_mib: None,
     }

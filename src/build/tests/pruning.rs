@@ -10,7 +10,7 @@ use rats_solvers::random::Random;
 use rats_solvers::{Status, registry, run};
 
 use super::super::choice::Choice;
-use super::super::physics::Outcome;
+use super::super::physics::{Outcome, Pace};
 use super::super::prune::{Pruning, kept};
 
 const IDLE: Milliwatts = Milliwatts(50_000);
@@ -34,6 +34,7 @@ fn choice(random: &mut Random) -> Choice {
             ring: KilobytesPerSecond(if gpus > 1 { random.within(0, 2) * 100_000 } else { 0 }),
             read: KilobytesPerSecond(random.within(0, 2) * 100_000),
         },
+        pace: Pace { steps: 1, step_s: 60.0, startup_s: 0.0 },
         per_gpu: [("cores".to_owned(), random.within(1, 2) * 1000)].into(),
         memory_mib: None,
     }

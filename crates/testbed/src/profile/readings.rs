@@ -127,7 +127,7 @@ mod tests {
             let sample = Sample {
                 sm: Some(Megahertz(1000)),
                 power: Some(Milliwatts(250_000)),
-                energy: counter.then_some(Millijoules(5_000_000 + 25_000 * (step / 10))),
+                energy: counter.then_some(Millijoules((5_000_000 + 25_000 * (step / 10)).into())),
                 ..Sample::default()
             };
             Reading { from_s: at, to_s: at + 0.001, sample }
