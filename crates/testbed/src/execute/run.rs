@@ -108,13 +108,12 @@ impl<'r> Run<'r> {
         self.begin();
         let (messages, inbox) = mpsc::channel();
         let (stop, stopped) = mpsc::channel();
-        let count = self.machines.iter().count();
         let settings = &self.request.settings;
         let period = Duration::from_secs_f64(1.0 / settings.hz);
         let whole = WHOLE.div_f64(settings.speedup.max(1.0));
         self.jitter = std::thread::scope(|scope| {
             let to_run = messages.clone();
-            let sampler = scope.spawn(move || sample((&mut rounds, count), (period, whole), &stopped, &to_run));
+            let sampler = scope.spawn(move || sample(&mut rounds, (period, whole), &stopped, &to_run));
             self.leg.engine.set_replans(replan.is_some());
             let threads = Threads { scope, messages, replan };
             self.watch_over(&threads, &inbox, interrupts);

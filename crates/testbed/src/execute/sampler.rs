@@ -57,15 +57,15 @@ impl Jitter {
     }
 }
 
-/// Reads `count` GPUs until `stop` is closed, everything about them every `whole` only. One that is lost is not asked again.
+/// Reads GPUs until `stop` is closed, everything about them every `whole` only. One that is lost is not asked again.
 pub(super) fn sample(
-    (rounds, count): (&mut Rounds, usize),
+    rounds: &mut Rounds,
     (period, whole): (Duration, Duration),
     stop: &Receiver<()>,
     messages: &Sender<Message>,
 ) -> Jitter {
     let (watch, mut jitter) = (Stopwatch::start(), Jitter::default());
-    let mut dead = vec![false; count];
+    let mut dead = vec![false; rounds.count()];
     let (mut due, mut whole_due) = (Duration::ZERO, Duration::ZERO);
     loop {
         match stop.recv_timeout(due.saturating_sub(watch.elapsed())) {
@@ -78,7 +78,7 @@ pub(super) fn sample(
             whole_due = due + whole;
         }
         let depths = dead.iter().map(|&dead| if dead { Depth::Nothing } else { depth }).collect();
-        let (mut readings, mut errors) = (Vec::with_capacity(count), Vec::new());
+        let (mut readings, mut errors) = (Vec::with_capacity(dead.len()), Vec::new());
         for (position, result) in rounds.read(depths).into_iter().enumerate() {
             match result {
                 Some(Ok(sample)) => readings.push(Some(reading(&sample))),

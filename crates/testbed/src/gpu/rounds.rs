@@ -30,13 +30,19 @@ pub enum Depth {
 pub struct Rounds {
     nvml: Arc<Nvml>,
     uuids: Arc<[Uuid]>,
-    worker: Worker,
+    /// Absent while the system has no thread left.
+    worker: Option<Worker>,
     deadline: Duration,
 }
 
 impl Rounds {
     pub(super) fn new(nvml: Arc<Nvml>, uuids: Vec<Uuid>, deadline: Duration) -> Result<Self, GpuError> {
-        Ok(Self { worker: Worker::start(Arc::clone(&nvml))?, nvml, uuids: uuids.into(), deadline })
+        Ok(Self { worker: Some(Worker::start(Arc::clone(&nvml))?), nvml, uuids: uuids.into(), deadline })
+    }
+
+    /// How many GPUs they are.
+    pub fn count(&self) -> usize {
+        self.uuids.len()
     }
 
     /// Reads GPUs, in their order, each as deeply as `depths` says; `None` of one that was not read.
@@ -44,10 +50,14 @@ impl Rounds {
     /// A GPU that does not answer in time spoils its round: its own entry is [`GpuError::Unresponsive`], the others are
     /// `None`. It should not be asked again, since each time costs a thread.
     pub fn read(&mut self, depths: Vec<Depth>) -> Vec<Option<Result<Sample, GpuError>>> {
+        if self.worker.is_none() {
+            self.worker = Worker::start(Arc::clone(&self.nvml)).ok();
+        }
+        let Some(worker) = &self.worker else { return self.nothing() };
         let (uuids, at) = (Arc::clone(&self.uuids), Arc::new(AtomicUsize::new(0)));
         let reached = Arc::clone(&at);
         let progress = || at.load(Ordering::Acquire);
-        let result = self.worker.call_while(WHAT, self.deadline, progress, move |nvml, handles| {
+        let result = worker.call_while(WHAT, self.deadline, progress, move |nvml, handles| {
             let read = |(position, (uuid, depth)): (usize, (&Uuid, Depth))| {
                 reached.store(position, Ordering::Release);
                 let mut sample = |read: fn(&_) -> _| device(nvml, handles, uuid, WHAT).and_then(|device| read(device));
@@ -64,13 +74,15 @@ impl Rounds {
 
     /// A round that ended at a GPU; the next one has a thread of its own.
     fn spoiled(&mut self, at: usize, error: GpuError) -> Vec<Option<Result<Sample, GpuError>>> {
-        if let Ok(worker) = Worker::start(Arc::clone(&self.nvml)) {
-            self.worker = worker;
-        }
-        let mut round: Vec<_> = self.uuids.iter().map(|_| None).collect();
+        self.worker = None;
+        let mut round = self.nothing();
         if let Some(entry) = round.get_mut(at) {
             *entry = Some(Err(error));
         }
         round
+    }
+
+    fn nothing(&self) -> Vec<Option<Result<Sample, GpuError>>> {
+        self.uuids.iter().map(|_| None).collect()
     }
 }

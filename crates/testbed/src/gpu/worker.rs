@@ -19,6 +19,9 @@ use super::error::GpuError;
 /// The handles that a thread keeps between calls. Looking a GPU up again fails as soon as *any* GPU is lost.
 pub(super) type Handles<'n> = BTreeMap<Uuid, Device<'n>>;
 
+/// Parts into which a deadline is divided, to see progress between them.
+const PARTS: u32 = 4;
+
 type Job = Box<dyn for<'n> FnOnce(&'n Nvml, &mut Handles<'n>) + Send>;
 
 /// A thread that makes calls one after the other.
@@ -60,7 +63,7 @@ impl Worker {
         self.call_while(what, deadline, || 0, call)
     }
 
-    /// Makes several calls in one go; the deadline counts anew whenever it has passed and `progress` has moved.
+    /// Makes several calls in one go; the deadline counts anew (to a quarter) whenever `progress` moves.
     pub(super) fn call_while<T: Send + 'static>(
         &self,
         what: &'static str,
@@ -79,11 +82,12 @@ impl Worker {
         });
         let ended = || GpuError::Failed { what, reason: "its thread has ended".to_owned() };
         self.jobs.send(job).map_err(|_| ended())?;
-        let mut reached = progress();
+        let (mut reached, mut waited) = (progress(), 0);
         loop {
-            match answer.recv_timeout(deadline) {
+            match answer.recv_timeout(deadline / PARTS) {
                 Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if progress() != reached => reached = progress(),
+                Err(RecvTimeoutError::Timeout) if progress() != reached => (reached, waited) = (progress(), 0),
+                Err(RecvTimeoutError::Timeout) if waited + 1 < PARTS => waited += 1,
                 Err(RecvTimeoutError::Timeout) => {
                     self.stuck.store(true, Ordering::Release);
                     return Err(late);
