@@ -118,29 +118,6 @@ fn a_gpu_that_is_lost_takes_its_work_with_it_and_nothing_else() {
 }
 
 #[test]
-fn of_gpus_that_are_read_together_only_the_one_that_hangs_is_lost() {
-    let mut lab = Lab::new(50.0);
-    lab.add_eight();
-    let run = lab.begin(&[]);
-    lab.wait_for("j1", JobState::Running);
-    lab.inject(json!([{"kind": "hang", "gpu": 1, "seconds": 20}]));
-    assert_eq!(run.wait(), Some(1));
-    let lines = lab.lines();
-    let lost = lines.iter().filter_map(|line| match &line.record {
-        Record::Lost { gpu, problem } => Some((gpu.as_str(), problem.code.as_str())),
-        _ => None,
-    });
-    assert_eq!(lost.collect::<Vec<_>>(), [("big/1", "N08")], "{}", lab.said());
-    for job in ["j0", "j2", "j3", "j4", "j6", "j7"] {
-        assert_eq!(lab.states(job).last(), Some(&JobState::Done), "{job}\n{}", lab.said());
-    }
-    lab.settle();
-    lab.inject(json!([]));
-    lab.wait("the GPU to answer", || lab.command(&["restore"]).output().unwrap().status.code() == Some(0));
-    lab.assert_clean();
-}
-
-#[test]
 fn a_driver_that_vanishes_stops_launching_and_leaves_its_marks_to_restore() {
     let mut lab = Lab::new(100.0);
     lab.add_eight();
