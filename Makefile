@@ -5,12 +5,15 @@ RATS := target/release/rats
 DEMO := instances/demo/testbed.json
 DEMO_SECONDS ?= 60
 
-.PHONY: demo test docs bench baselines best-known families family-table deps build fmt clippy
+.PHONY: demo testbed-demo test docs bench baselines best-known families family-table deps build fmt clippy
 
 demo: build ## Solves the shipped instance, checks the plan and explains one job of it.
 	$(RATS) info $(DEMO)
 	$(RATS) solve $(DEMO) --time-limit $(DEMO_SECONDS) -o target/demo-plan.json
 	$(RATS) check $(DEMO) target/demo-plan.json
+
+testbed-demo: build ## Simulated GPUs: discover, profile, fit, build, solve, execute, report; checks what it promises.
+	instances/testbed-demo/run.sh target/testbed-demo
 
 test: deps ## Everything that must hold before a change lands.
 	cargo fmt --all --check

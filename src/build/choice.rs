@@ -6,8 +6,10 @@ use rats_domain::decimal::Decimal;
 use rats_domain::format::{OptionFile, PointFile};
 use rats_domain::topology::Rank;
 use rats_domain::units::Milliwatts;
+use serde::Serialize;
 
-use super::physics::{Outcome, Pace};
+use super::fill::Predicted;
+use super::physics::Outcome;
 
 /// Thousandths of a resource, by name.
 pub type Needs = BTreeMap<String, i64>;
@@ -27,14 +29,27 @@ pub struct Choice {
     pub span_name: String,
     /// Operating point.
     pub point: PointFile,
+    /// What it stands on where nobody measured the point.
+    pub predicted: Option<Predicted>,
     /// Time, power and traffic.
     pub outcome: Outcome,
-    /// What its ticks were made of.
-    pub pace: Pace,
     /// What one GPU needs of its node.
     pub per_gpu: Needs,
     /// Memory on each GPU.
     pub memory_mib: Option<i64>,
+    /// What is behind it.
+    pub behind: Behind,
+}
+
+/// What is behind an option, which no rule reads: how a job is told its steps, and what a report of its run compares with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Behind {
+    /// Steps of the gang.
+    pub steps: i64,
+    /// Time of one with communication and margin, s.
+    pub step_s: f64,
+    /// Time before the first, s.
+    pub startup_s: f64,
 }
 
 impl Choice {

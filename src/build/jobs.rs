@@ -10,11 +10,11 @@ use rats_domain::instance::{Instance, Placeability};
 use rats_domain::problem::{Problem, Problems};
 use serde_json::json;
 
+use super::fill::marks;
 use super::options::{Enumerated, Library};
-use super::physics::{self, Pace};
 use super::prune::{Pruning, kept};
 use super::scenario::{Scenario, ScenarioJob};
-use super::{Choice, JobReport, no_option};
+use super::{Behind, Choice, JobReport, no_option, physics};
 
 /// Jobs looked at together, to bound memory.
 const CHUNK: usize = 500;
@@ -37,7 +37,7 @@ pub(super) fn jobs(
             let job = &scenario.jobs[position];
             match select(job, all, &obstacles, pruning) {
                 Ok((choices, requested, report)) => {
-                    files.push(file(scenario, library, job, &choices, requested));
+                    files.push(marked(file(scenario, library, job, &choices, requested), &choices));
                     reports.push(report);
                 }
                 Err(message) => problems.push(no_option(position, message)),
@@ -163,6 +163,7 @@ fn select(
     let choices: Vec<_> = combined.filter(|(_, stays)| **stays).map(|(choice, _)| choice).collect();
     report.pruned = stays.len() - choices.len();
     report.options = choices.len();
+    report.predicted = choices.iter().filter(|choice| choice.predicted.is_some()).count();
     Ok((choices, at, report))
 }
 
@@ -173,6 +174,15 @@ fn reasons(report: &JobReport) -> String {
     if found.is_empty() { "nothing to choose from".to_owned() } else { found.join(", ") }
 }
 
+/// With `physics.predicted`, where options stand on predicted points.
+fn marked(mut file: JobFile, choices: &[Choice]) -> JobFile {
+    let marks = marks(choices);
+    if let (Some(physics), false) = (&mut file.physics, marks.is_empty()) {
+        physics["predicted"] = json!(marks);
+    }
+    file
+}
+
 fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Choice], requested: usize) -> JobFile {
     let tick_s = scenario.tick_s as f64;
     let fastest = choices.iter().map(|choice| choice.outcome.ticks.0).min().unwrap_or(1) as f64;
@@ -181,8 +191,8 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
     let release = job.release.or(job.release_s.map(up)).unwrap_or(0);
     let after_release = |factor: f64| release.saturating_add(physics::whole((factor * fastest + 1e-9).floor()));
     let first = job.profiles.first().and_then(|id| library.get(id));
-    let paces: Vec<Pace> = choices.iter().map(|choice| choice.pace).collect();
     let model = first.map(|profile| profile.workload.model.clone());
+    let behind: Vec<Behind> = choices.iter().map(|choice| choice.behind).collect();
     JobFile {
         release,
         deadline: job.deadline.or(job.deadline_s.map(down)).or(job.deadline_factor.map(after_release)),
@@ -193,7 +203,7 @@ fn file(scenario: &Scenario, library: &Library, job: &ScenarioJob, choices: &[Ch
         user: job.user.clone(),
         workload: job.workload.clone().or(model),
         command: job.command.clone(),
-        physics: Some(json!({ "profiles": job.profiles, "options": paces })),
+        physics: Some(json!({ "profiles": job.profiles, "options": behind })),
         ..bare(job.id.clone(), choices.iter().map(Choice::to_file).collect())
     }
 }

@@ -6,6 +6,7 @@
 //! its ticks, watts and rates, [`prune`] drops what another option makes superfluous.
 
 mod choice;
+pub mod fill;
 pub mod hardware;
 mod jobs;
 pub mod options;
@@ -26,10 +27,11 @@ use rats_domain::format::{ClusterFile, Document, GpuFile, GpuTypeFile, InstanceF
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems, Warning};
 
-pub use choice::{Choice, Needs};
+pub use choice::{Behind, Choice, Needs};
 pub(crate) use jobs::bare;
 pub use options::Library;
 
+use self::fill::Fills;
 use self::options::Enumerator;
 use self::prune::Pruning;
 use self::scenario::{GroupFile, HardwareFile, Scenario};
@@ -75,6 +77,8 @@ pub struct JobReport {
     pub pruned: usize,
     /// Options of the instance.
     pub options: usize,
+    /// Of these, at a point that was predicted.
+    pub predicted: usize,
 }
 
 /// Builds an instance of a scenario, the profiles and the files that it names.
@@ -95,7 +99,9 @@ pub fn build(scenario: &Scenario, library: &Library, files: &Files) -> Result<Bu
         return Err(Problems(problems));
     }
     let site = Site::new(&read.instance.cluster, &hardware(scenario, files), scenario.latency_s.clone());
-    let mut enumerator = Enumerator { scenario, library, site: &site, problems, warnings: read.warnings };
+    let mut warnings = read.warnings;
+    let fills = Fills::new(scenario, library, files, &mut problems, &mut warnings);
+    let mut enumerator = Enumerator { scenario, library, fills: &fills, site: &site, problems, warnings };
     let enumerated: Vec<_> = (0_usize..)
         .zip(&scenario.jobs)
         .map(|(position, job)| enumerator.enumerate(&format!("jobs[{position}]"), job))

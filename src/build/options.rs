@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
+use rats_domain::format::PointFile;
 use rats_domain::ids::GpuTypeId;
 use rats_domain::problem::{Problem, Warning};
-use rats_domain::profile::{OperatingPoint, Profile};
+use rats_domain::profile::Profile;
 use rats_domain::topology::Rank;
 
-use super::choice::{Choice, Needs};
+use super::choice::{Behind, Choice, Needs};
+use super::fill::{Fills, Predicted};
 use super::physics::{self, Frame, Length, Step, Stretch};
 use super::scenario::{Scenario, ScenarioJob};
 use super::site::Site;
@@ -37,6 +39,8 @@ pub struct Enumerator<'a> {
     pub scenario: &'a Scenario,
     /// Measured profiles.
     pub library: &'a Library,
+    /// What was predicted between measured points.
+    pub fills: &'a Fills,
     /// The cluster.
     pub site: &'a Site<'a>,
     /// What is wrong.
@@ -52,6 +56,14 @@ struct Gang<'a> {
     gpus: u32,
     steps: f64,
     gradient_bytes: f64,
+}
+
+/// An operating point, measured or predicted.
+struct Offer {
+    point: PointFile,
+    step_s: f64,
+    power_w: f64,
+    predicted: Option<Predicted>,
 }
 
 impl<'a> Enumerator<'a> {
@@ -199,7 +211,7 @@ impl<'a> Enumerator<'a> {
         found: &mut Enumerated,
     ) {
         let Some(blocked_w) = self.blocked_w(place, job, gang) else { return };
-        let points = wanted(job, gang.profile);
+        let points = self.wanted(job, gang.profile);
         if points.is_empty() {
             let message = format!("`{}` was measured at none of them.", gang.profile.id);
             self.wrong(Code::B05, place, message);
@@ -212,6 +224,31 @@ impl<'a> Enumerator<'a> {
                 found.asked_for = found.choices.len();
             }
         }
+    }
+
+    /// The operating points that the job offers, the highest first.
+    fn wanted(&self, job: &ScenarioJob, profile: &Profile) -> Vec<Offer> {
+        let measured = profile.operating_points().map(|at| Offer {
+            point: at.point,
+            step_s: at.step_s,
+            power_w: at.power_w,
+            predicted: None,
+        });
+        let predicted = self.fills.of(&profile.id, job.fill.unwrap_or(self.scenario.fill)).iter().map(|at| Offer {
+            point: at.point,
+            step_s: at.step_s.value,
+            power_w: at.power_w.value,
+            predicted: Some(*at),
+        });
+        let offered = |offer: &Offer| job.points.is_empty() || job.points.contains(&offer.point);
+        let mut offers: Vec<_> = measured.chain(predicted).filter(offered).collect();
+        let limit = |offer: &Offer| offer.point.power_limit_w.map_or(f64::INFINITY, Decimal::to_f64);
+        let clock = |mhz: Option<i64>| mhz.unwrap_or(i64::MAX);
+        offers.sort_by(|a, b| {
+            let by_clocks = |offer: &Offer| (clock(offer.point.sm_mhz), clock(offer.point.mem_mhz));
+            limit(b).total_cmp(&limit(a)).then(by_clocks(b).cmp(&by_clocks(a)))
+        });
+        offers
     }
 
     /// A single GPU has no need of a wide span; spans that nobody named and that hold no such gang are passed over.
@@ -234,12 +271,12 @@ impl<'a> Enumerator<'a> {
         job: &ScenarioJob,
         gang: &Gang<'_>,
         blocked_w: f64,
-        point: &OperatingPoint<'_>,
+        offer: &Offer,
         (rank, span_name): (Rank, &str),
         found: &mut Enumerated,
     ) {
         let network = self.site.network(gang.kind, (rank, span_name), gang.gpus);
-        let step = step(job, gang, blocked_w, point);
+        let step = step(job, gang, blocked_w, offer);
         let all = job.stretches.as_ref().unwrap_or(&self.scenario.stretches);
         let one = &vec![1.0];
         let rings =
@@ -253,6 +290,12 @@ impl<'a> Enumerator<'a> {
                     continue;
                 };
                 let length = self.length(job, gang);
+                let longer = 1.0 + length.margin;
+                let behind = Behind {
+                    steps: physics::whole(length.steps.ceil()),
+                    step_s: gang_step.seconds * longer,
+                    startup_s: length.startup_s * longer,
+                };
                 let frame = Frame { tick_s: self.scenario.tick_s as f64, idle_w: idle.watts() };
                 found.choices.push(Choice {
                     gpu_type: gang.profile.gpu_type.clone(),
@@ -260,11 +303,12 @@ impl<'a> Enumerator<'a> {
                     gpus: gang.gpus,
                     span: rank,
                     span_name: span_name.to_owned(),
-                    point: point.point,
+                    point: offer.point,
+                    predicted: offer.predicted,
                     outcome: physics::outcome(&gang_step, gang.gpus, blocked_w, &length, &frame),
-                    pace: physics::pace(&gang_step, &length),
                     per_gpu: needs(job),
                     memory_mib: memory_mib(job, gang.profile),
+                    behind,
                 });
             }
         }
@@ -300,26 +344,13 @@ impl<'a> Enumerator<'a> {
     }
 }
 
-/// The operating points that the job offers, the highest first.
-fn wanted<'p>(job: &ScenarioJob, profile: &'p Profile) -> Vec<OperatingPoint<'p>> {
-    let offered = |point: &OperatingPoint<'_>| job.points.is_empty() || job.points.contains(&point.point);
-    let mut points: Vec<_> = profile.operating_points().filter(offered).collect();
-    let limit = |point: &OperatingPoint<'_>| point.point.power_limit_w.map_or(f64::INFINITY, Decimal::to_f64);
-    let clock = |mhz: Option<i64>| mhz.unwrap_or(i64::MAX);
-    points.sort_by(|a, b| {
-        let by_clocks = |p: &OperatingPoint<'_>| (clock(p.point.sm_mhz), clock(p.point.mem_mhz));
-        limit(b).total_cmp(&limit(a)).then(by_clocks(b).cmp(&by_clocks(a)))
-    });
-    points
-}
-
 /// What one GPU does in a step. Points of a whole gang hold its communication already: it hides completely.
-fn step(job: &ScenarioJob, gang: &Gang<'_>, blocked_w: f64, point: &OperatingPoint<'_>) -> Step {
+fn step(job: &ScenarioJob, gang: &Gang<'_>, blocked_w: f64, offer: &Offer) -> Step {
     let figure = |figure: &Option<rats_domain::format::Figure>| figure.as_ref().map_or(0.0, |figure| figure.value);
     let overlap = job.overlap.unwrap_or_else(|| figure(&gang.profile.overlap));
     Step {
-        seconds: point.step_s,
-        watts: point.power_w,
+        seconds: offer.step_s,
+        watts: offer.power_w,
         blocked_w,
         gradient_bytes: gang.gradient_bytes,
         input_bytes: job.input_bytes_per_step.unwrap_or_else(|| figure(&gang.profile.input_bytes_per_step)),

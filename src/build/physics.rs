@@ -30,7 +30,6 @@
 //! of a ring).
 
 use rats_domain::units::{KilobytesPerSecond, Milliwatts, Ticks};
-use serde::Serialize;
 
 /// Bytes per second in 1 kB/s.
 const BYTES: f64 = 1e3;
@@ -128,17 +127,6 @@ pub struct Outcome {
     pub read: KilobytesPerSecond,
 }
 
-/// What the ticks of an option were made of, its margin included: steps x step + startup is its run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Pace {
-    /// Steps.
-    pub steps: i64,
-    /// Time of one step, s.
-    pub step_s: f64,
-    /// Time before the first step, s.
-    pub startup_s: f64,
-}
-
 /// Power of a GPU that waits, where nothing was measured: idle + 10 % of (limit - idle), W.
 pub fn assumed_blocked_w(idle_w: f64, limit_w: f64) -> f64 {
     idle_w + 0.1 * (limit_w - idle_w)
@@ -188,12 +176,6 @@ fn ring_rate(volume: f64, transfer_s: f64, hidden_s: f64, link: f64) -> f64 {
     } else {
         0.0
     }
-}
-
-/// How a gang whose step is known comes along.
-pub fn pace(step: &GangStep, length: &Length) -> Pace {
-    let longer = 1.0 + length.margin;
-    Pace { steps: whole(length.steps), step_s: step.seconds * longer, startup_s: length.startup_s * longer }
 }
 
 /// A whole run of a gang whose step is known.

@@ -34,6 +34,9 @@ pub struct Scenario {
     /// The phi and psi to try.
     #[serde(default = "stretches")]
     pub stretches: Vec<f64>,
+    /// How far apart to fill in points between measured ones; nowhere if left out.
+    #[serde(default)]
+    pub fill: FillFile,
     /// Latency of one hop by level: `island`, `node` or a switch level, s.
     #[serde(default)]
     pub latency_s: BTreeMap<String, f64>,
@@ -86,6 +89,24 @@ pub struct HardwareFile {
     pub link_gb_s: Option<f64>,
 }
 
+/// Distances of predicted points, from one another and from measured ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FillFile {
+    /// For profiles measured over SM clocks, MHz.
+    #[serde(default)]
+    pub mhz: Option<i64>,
+    /// For profiles measured over power limits, W.
+    #[serde(default)]
+    pub w: Option<i64>,
+}
+
+impl FillFile {
+    /// Whether anything is to be filled in.
+    pub fn asks(self) -> bool {
+        self.mhz.is_some() || self.w.is_some()
+    }
+}
+
 /// Equal nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupFile {
@@ -121,9 +142,12 @@ pub struct ScenarioJob {
     /// Spans to offer; all if left out.
     #[serde(default)]
     pub spans: Vec<String>,
-    /// Operating points to offer; all that were measured if left out.
+    /// Operating points to offer; all that were measured or filled in if left out.
     #[serde(default)]
     pub points: Vec<PointFile>,
+    /// Distances of predicted points, instead of the scenario's.
+    #[serde(default)]
+    pub fill: Option<FillFile>,
     /// The phi and psi to try, instead of the scenario's.
     #[serde(default)]
     pub stretches: Option<Vec<f64>>,

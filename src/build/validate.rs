@@ -4,7 +4,7 @@ use rats_domain::codes::Code;
 use rats_domain::problem::Problem;
 
 use super::hardware;
-use super::scenario::{Scenario, ScenarioJob};
+use super::scenario::{FillFile, Scenario, ScenarioJob};
 
 /// The longest time, most samples and most of anything else.
 const MOST: f64 = 1e18;
@@ -24,6 +24,7 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
         ("cluster_file", scenario.cluster_file.is_some()),
         ("cluster", scenario.cluster.as_ref().is_some_and(|cluster| !cluster.nodes.is_empty())),
     ]);
+    found.fill("fill", Some(scenario.fill));
     for (level, seconds) in &scenario.latency_s {
         found.number(&format!("latency_s.{level}"), Some(*seconds), 0.0, 1e3);
     }
@@ -103,6 +104,7 @@ impl Found {
             self.number(&format!("{place}.steps_table[{position}][1]"), Some(steps), 0.0, MOST);
         }
         self.stretches(&at("stretches"), job.stretches.as_deref());
+        self.fill(&at("fill"), job.fill);
         for (name, need) in &job.per_gpu {
             if need.is_negative() || need.scaled(3).is_none_or(|value| i64::try_from(value).is_err()) {
                 self.wrong(Code::B04, format!("{place}.per_gpu.{name}"), "is no amount of at most 3 decimals.");
@@ -134,6 +136,15 @@ impl Found {
         }
         for (position, &stretch) in stretches.iter().enumerate() {
             self.number(&format!("{place}[{position}]"), Some(stretch), 1.0, MOST_STRETCH);
+        }
+    }
+
+    fn fill(&mut self, place: &str, fill: Option<FillFile>) {
+        let FillFile { mhz, w } = fill.unwrap_or_default();
+        for (field, distance) in [("mhz", mhz), ("w", w)] {
+            if let Some(distance) = distance {
+                self.integer(&format!("{place}.{field}"), distance);
+            }
         }
     }
 

@@ -10,10 +10,16 @@ use super::fit::{FitArgs, PredictArgs};
 use super::frontier::FrontierArgs;
 use super::import::ImportArgs;
 use super::models::ModelsArgs;
+use super::scale::ScaleArgs;
+use super::schema::SchemaArgs;
+use super::share::ShareArgs;
 use super::topology::TopologyArgs;
 use super::unseen::UnseenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use nvml_sim::configure::ConfigArguments;
+use nvml_sim::job::JobArguments;
+use nvml_sim::verify::TruthArguments;
 use rats_testbed::cli::TestbedCommand;
 
 use crate::generate::Family;
@@ -164,9 +170,30 @@ Examples:
   rats unseen dataset --like ttu/v100 --measured sm=1380,power=180 --counter gr_engine_active=1 \\
     --counter dram_active=0.4 --counter fp32_active=0.2 --counter fp64_active=0
 
-The data set is one of `rats dataset build`. Codes M20 to M26 say why a kernel is refused; docs/unseen.md says how far to
+The data set is one of `rats dataset build`; without it the rows come from instances/profiles. Codes M20 to M26 say why a kernel is refused; docs/unseen.md says how far to
 trust the rest.")]
     Unseen(UnseenArgs),
+    /// Say whether two jobs can share a GPU and how fast each runs beside the other, from pairs that were measured.
+    #[command(after_help = "\
+Examples:
+  rats share --gpu v100
+  rats share --gpu v100 'ResNet-50 (batch size 64)' 'LM (batch size 20)'
+  rats share dataset --gpu v100 'ResNet-50 (batch size 256)' A3C \\
+    --alone 'job=ResNet-50 (batch size 256),model=ResNet-50,batch=256,v100=1.5'
+
+With two words they are the jobs; with one or three the first is the data set. Codes M40 to M46 say why pairs or jobs are
+refused; docs/interference.md says how far to trust the rest.")]
+    Share(ShareArgs),
+    /// Say how long a step takes on a gang of another size, from gangs that were measured.
+    #[command(after_help = "\
+Examples:
+  rats scale
+  rats scale --workload vgg16-b16 --gpus 16
+  rats scale dataset --cluster gavel/k80 --workload physical-cluster-lm-batch-size-20 --gpus 8 --placement spread
+  rats scale --cluster mpt/h100 --step 1.2 --gradient-bytes 6e9 --gpus 64 --json
+
+Codes M50 to M54 say why gangs are refused; docs/scaling.md says how far to trust the rest.")]
+    Scale(ScaleArgs),
     /// Trade energy against makespan, cost or tardiness: plans of which none is better in both, with bounds.
     #[command(after_help = "\
 Examples:
@@ -198,6 +225,25 @@ docs/edl.md says what was done and what came of it.")]
     /// Commands on real GPUs.
     #[command(flatten)]
     Testbed(TestbedCommand),
+    /// Write a machine of simulated GPUs, for trying things out.
+    #[command(after_help = "\
+Example:
+  rats sim-config --gpus 4xA100-SXM4-80GB,4xV100 --workload bloom=a100-sxm-80gb-perseus-bloom-stage0 --speedup 40 -o sim/config.json
+
+Commands on GPUs use it where NVML_SIM_CONFIG names the file and RATS_NVML_LIB names libnvml_sim.so; see docs/simulator.md.")]
+    SimConfig(ConfigArguments),
+    /// Stand in for a training process on simulated GPUs.
+    #[command(after_help = "\
+Example:
+  NVML_SIM_CONFIG=sim/config.json rats sim-job --gpus 0,1 --workload bloom --steps 500")]
+    SimJob(JobArguments),
+    /// Compare profiles with what simulated GPUs really do.
+    #[command(after_help = "\
+Example:
+  NVML_SIM_CONFIG=sim/config.json rats sim-truth a100-bloom.json --within 0.015
+
+Exit code 1 if a point is further off.")]
+    SimTruth(TruthArguments),
 }
 
 /// Of `rats info`.
@@ -396,37 +442,6 @@ pub struct RecordArgs {
     pub time_limit: Option<Duration>,
 }
 
-/// Of `rats schema`.
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// What to print.
-    #[arg(value_enum)]
-    pub what: SchemaOf,
-}
-
-/// What `rats schema` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
-    /// JSON Schema of instances.
-    Instance,
-    /// JSON Schema of plans.
-    Plan,
-    /// JSON Schema of kinds of GPU.
-    Gpu,
-    /// JSON Schema of networks.
-    Fabric,
-    /// JSON Schema of inventories: which real GPU each GPU of an instance is.
-    Inventory,
-    /// JSON Schema of profiles: time and power of one workload on one type of GPU.
-    Profile,
-    /// JSON Schema of models: time and power of one workload over operating points, fitted.
-    Model,
-    /// JSON Schema of pairs: rates of workloads side by side on one GPU.
-    Pairs,
-    /// The index of all codes, in Markdown.
-    Codes,
-}
-
 /// Of `rats solvers`.
 #[derive(Debug, Args)]
 pub struct SolversArgs {
@@ -473,9 +488,16 @@ mod tests {
 
     #[test]
     fn every_command_shows_an_example() {
+        let shows = |command: &clap::Command, name: &str| {
+            command.get_after_help().is_some_and(|help| help.to_string().contains(&format!("rats {name}")))
+        };
         for command in Arguments::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains(&format!("rats {}", command.get_name())), "{}", command.get_name());
+            let name = command.get_name();
+            // A family of commands may leave the examples to its members.
+            let mut members = command.get_subcommands().peekable();
+            let in_members = members.peek().is_some()
+                && members.all(|member| shows(member, &format!("{name} {}", member.get_name())));
+            assert!(shows(command, name) || in_members, "{name}");
         }
     }
 }

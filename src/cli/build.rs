@@ -34,6 +34,8 @@ struct Line<'a> {
     unplaceable: BTreeMap<&'static str, usize>,
     pruned: usize,
     options: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    predicted: usize,
 }
 
 pub(super) fn run(args: &BuildArgs) -> Result<Answer, Problems> {
@@ -139,22 +141,33 @@ fn line(job: &JobReport) -> Line<'_> {
         unplaceable: job.unplaceable.iter().map(|(rule, count)| (rule.id(), *count)).collect(),
         pruned: job.pruned,
         options: job.options,
+        predicted: job.predicted,
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 fn summary(name: &str, jobs: &[JobReport], output: &Path) -> String {
-    let head = ["JOB", "COMBINATIONS", "NO BANDWIDTH", "NO PLACEMENT", "SUPERFLUOUS", "OPTIONS"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let filled = jobs.iter().any(|job| job.predicted > 0);
+    let head = ["JOB", "COMBINATIONS", "NO BANDWIDTH", "NO PLACEMENT", "SUPERFLUOUS", "OPTIONS", "PREDICTED"];
+    let columns = head.len() - usize::from(!filled);
+    let mut rows = vec![head[..columns].iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
     rows.extend(jobs.iter().map(|job| {
         let rules: Vec<_> = job.unplaceable.iter().map(|(rule, count)| format!("{count} ({rule})")).collect();
-        vec![
+        let mut row = vec![
             job.id.clone(),
             job.combinations.to_string(),
             job.starved.to_string(),
             if rules.is_empty() { "0".to_owned() } else { rules.join(" ") },
             job.pruned.to_string(),
             job.options.to_string(),
-        ]
+            job.predicted.to_string(),
+        ];
+        row.truncate(columns);
+        row
     }));
     let mut text = table(&rows, &[Align::Left, Align::Right]);
     let options = jobs.iter().map(|job| job.options).sum();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rats_domain::check::Violation;
 use rats_domain::codes::Code;
-use rats_domain::format::PointFile;
+use rats_domain::format::{InstanceFile, PointFile, read};
 use rats_domain::ids::{GpuId, Id, OptionId};
 use rats_domain::instance::Instance;
 use rats_domain::problem::{Problem, Problems};
@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use super::Answer;
 use super::args::ExplainArgs;
+use crate::build::fill::Mark;
 use crate::document::{BrokenRule, counts, counts_text, json};
 use crate::explain::{Explanation, Move, MoveKind, Verdict, explain};
-use crate::io::standard_once;
+use crate::io::{bytes, instance_of, standard_once};
 use crate::report::{Align, count, duration, kwh, printable, signed, table};
 
 #[derive(Serialize)]
@@ -23,6 +24,9 @@ struct Document {
     job: String,
     fixed: bool,
     runs: Runs,
+    /// What the operating point stands on where nobody measured it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted: Option<PredictedPart>,
     earlier: EarlierPart,
     moves: Vec<MovePart>,
     alternatives: Vec<AlternativePart>,
@@ -40,6 +44,14 @@ struct Runs {
     gpus: Vec<String>,
     power_w: f64,
     energy_j: f64,
+}
+
+#[derive(Serialize)]
+struct PredictedPart {
+    /// s: predicted, lower and upper end of the 90 % interval.
+    step_s: [f64; 3],
+    /// W for one GPU: the same.
+    power_w: [f64; 3],
 }
 
 #[derive(Serialize)]
@@ -81,7 +93,8 @@ struct AlternativePart {
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Answer, Problems> {
     standard_once([args.instance.as_path(), &args.plan])?;
-    let instance = super::instance(&args.instance)?;
+    let content = bytes(&args.instance)?;
+    let instance = super::told(instance_of(&args.instance, &content)?);
     let (report, _) = super::judged(&instance, &args.plan, false)?;
     super::warn(&report.warnings);
     let plan = report.into_checked().map_err(|violations| super::needs_valid(&args.plan, &violations))?;
@@ -89,10 +102,19 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Answer, Problems> {
     let job = instance.job_named(&args.job).ok_or_else(unknown)?;
     let answer =
         explain(&instance, &plan, job, usize::try_from(args.checks).unwrap_or(usize::MAX)).ok_or_else(unknown)?;
-    Ok(Answer::done(if args.json { json(&document(&instance, &answer)) } else { text(&instance, &answer) }))
+    let mark = mark(&content, &args.job, answer.placement.option);
+    let text =
+        if args.json { json(&document(&instance, &answer, mark)) } else { text(&instance, &answer, mark.as_ref()) };
+    Ok(Answer::done(text))
 }
 
-fn document(instance: &Instance, answer: &Explanation) -> Document {
+/// What the instance says of an option's operating point if nobody measured it.
+fn mark(content: &[u8], job: &str, option: OptionId) -> Option<Mark> {
+    let file = read::<InstanceFile>(content).ok()?.document;
+    Mark::of(file.jobs.iter().find(|known| known.id == job)?, option.position())
+}
+
+fn document(instance: &Instance, answer: &Explanation, mark: Option<Mark>) -> Document {
     let job = &instance.jobs[answer.job];
     let part = |change: &Move| MovePart {
         change: word(change.kind),
@@ -118,6 +140,7 @@ fn document(instance: &Instance, answer: &Explanation) -> Document {
         job: job.id.clone(),
         fixed: job.fixed.is_some(),
         runs: Runs::of(instance, answer, &answer.placement),
+        predicted: mark.map(|Mark { step_s, power_w, .. }| PredictedPart { step_s, power_w }),
         earlier: EarlierPart {
             free_from: answer.earlier.free_from.map(|tick| tick.0),
             start: answer.earlier.obstacle.as_ref().map(|(tick, _)| tick.0),
@@ -157,8 +180,8 @@ impl From<&Verdict> for VerdictPart {
     }
 }
 
-fn text(instance: &Instance, answer: &Explanation) -> String {
-    let mut text = head(instance, answer);
+fn text(instance: &Instance, answer: &Explanation, mark: Option<&Mark>) -> String {
+    let mut text = head(instance, answer, mark);
     if instance.jobs[answer.job].fixed.is_some() {
         text.push_str("\nThe job is fixed: option, start and GPUs are part of the instance. 0 plans checked.\n");
         return text;
@@ -195,7 +218,7 @@ fn text(instance: &Instance, answer: &Explanation) -> String {
     text
 }
 
-fn head(instance: &Instance, answer: &Explanation) -> String {
+fn head(instance: &Instance, answer: &Explanation, mark: Option<&Mark>) -> String {
     let placement = &answer.placement;
     let option = instance.option(answer.job, placement.option);
     let end = placement.end(instance, answer.job);
@@ -209,7 +232,11 @@ fn head(instance: &Instance, answer: &Explanation) -> String {
             format!("{} in its gang, {} on average", kwh(option.power.over(option.ticks, instance.tick)), option.power),
         ),
     ];
-    let rows: Vec<_> = rows.into_iter().map(|(name, fact)| vec![name.to_owned(), fact]).collect();
+    let predicted = mark.map(|Mark { step_s: [step, shortest, longest], power_w: [power, least, most], .. }| {
+        let step = format!("a step of {step:.4} s ({shortest:.4} to {longest:.4})");
+        ("predicted", format!("{step} at {power:.1} W ({least:.1} to {most:.1}); nobody measured this point"))
+    });
+    let rows: Vec<_> = rows.into_iter().chain(predicted).map(|(name, fact)| vec![name.to_owned(), fact]).collect();
     table(&rows, &[Align::Left])
 }
 

@@ -25,7 +25,11 @@ mod info;
 mod info_table;
 mod models;
 mod record;
+mod rows;
+mod scale;
 mod schema;
+mod share;
+mod simulated;
 mod solve;
 mod solvers;
 mod testbed;
@@ -107,7 +111,12 @@ fn answer(command: Command) -> Result<Answer, Problems> {
         Command::Import(args) => import::run(&args),
         Command::Dataset(args) => dataset::run(&args),
         Command::Unseen(args) => unseen::run(&args),
+        Command::Share(args) => share::run(&args),
+        Command::Scale(args) => scale::run(&args),
         Command::Testbed(command) => testbed::run(&command),
+        Command::SimConfig(args) => simulated::config(&args),
+        Command::SimJob(args) => simulated::job(&args),
+        Command::SimTruth(args) => simulated::truth(&args),
         Command::Schema(args) => Ok(Answer::done(schema::text(args.what))),
         Command::Solvers(args) => Ok(solvers::run(&args)),
         Command::Completions(args) => {

@@ -2,14 +2,45 @@
 
 use std::fmt::Write as _;
 
+use clap::{Args, ValueEnum};
 use rats_domain::codes::{Code, Family};
 use rats_domain::format::{
     FabricFile, GpuFile, InstanceFile, InventoryFile, ModelFile, PairsFile, PlanFile, ProfileFile,
 };
 use schemars::schema_for;
 
-use super::args::SchemaOf;
 use crate::document::json;
+
+/// Of `rats schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// What to print.
+    #[arg(value_enum)]
+    pub what: SchemaOf,
+}
+
+/// What `rats schema` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// JSON Schema of instances.
+    Instance,
+    /// JSON Schema of plans.
+    Plan,
+    /// JSON Schema of kinds of GPU.
+    Gpu,
+    /// JSON Schema of networks.
+    Fabric,
+    /// JSON Schema of inventories: which real GPU each GPU of an instance is.
+    Inventory,
+    /// JSON Schema of profiles: time and power of one workload on one type of GPU.
+    Profile,
+    /// JSON Schema of models: time and power of one workload over operating points, fitted.
+    Model,
+    /// JSON Schema of pairs: rates of workloads side by side on one GPU.
+    Pairs,
+    /// The index of all codes, in Markdown.
+    Codes,
+}
 
 pub(super) fn text(what: SchemaOf) -> String {
     match what {

@@ -7,18 +7,19 @@ use std::str::FromStr;
 use clap::Args;
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
-use rats_models::data::{Dataset, Point};
+use rats_models::data::Point;
 use rats_models::unseen::{Estimate, Measured, OperatingPoint, Prediction, UnseenModel};
 
 use super::Answer;
+use super::rows::rows;
 use crate::document::json;
 use crate::report::{Align, number, printable, table};
 
 /// Of `rats unseen`.
 #[derive(Debug, Args)]
 pub struct UnseenArgs {
-    /// The folder of a data set, as `rats dataset build` writes it.
-    pub dataset: PathBuf,
+    /// The folder of a data set, as `rats dataset build` writes it; instances/profiles if absent.
+    pub dataset: Option<PathBuf>,
     /// Whose kernels to learn from.
     #[arg(long, value_name = "SOURCE/GPU")]
     pub like: String,
@@ -82,7 +83,7 @@ impl FromStr for Measurement {
 }
 
 pub(super) fn run(args: &UnseenArgs) -> Result<Answer, Problems> {
-    let points = Dataset::read(&args.dataset)?.points;
+    let points = rows(args.dataset.as_deref())?.points;
     let name = |point: &Point| format!("{}/{}", point.source, point.gpu);
     let like: Vec<Point> = points.iter().filter(|point| name(point) == args.like).cloned().collect();
     if like.is_empty() {
@@ -96,7 +97,7 @@ pub(super) fn run(args: &UnseenArgs) -> Result<Answer, Problems> {
     if let Some(count) = args.next {
         let at: Vec<OperatingPoint> = measured.iter().map(|measured| measured.at).collect();
         let next = model.next_points(&at, count)?;
-        let lines: String = next.iter().map(|point| format!("{point}\n")).collect();
+        let lines = next.iter().map(|point| format!("{point}\n")).collect::<Vec<_>>().concat();
         return Ok(Answer::done(if args.json { json(&next) } else { lines }));
     }
     let counters: BTreeMap<String, f64> =
@@ -121,7 +122,7 @@ fn text(curve: &[Prediction]) -> String {
         };
         let [time, within] = time;
         let [power, within_power] = power;
-        let energy = energy(at).map_or_else(String::new, |energy| number(energy));
+        let energy = energy(at).map_or_else(String::new, number);
         vec![at.at.to_string(), time, within, power, within_power, energy, mark.to_owned()]
     }));
     let (left, right) = (Align::Left, Align::Right);

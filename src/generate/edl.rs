@@ -30,9 +30,9 @@ use rats_solvers::fifo_max;
 
 use super::{Family, Generated, Wanted, name, promises};
 use crate::build::bare;
-use crate::build::physics::{Frame, GangStep, Length, outcome, pace};
+use crate::build::physics::{Frame, GangStep, Length, outcome};
 use crate::build::prune::{Pruning, kept};
-use crate::build::{Choice, Needs};
+use crate::build::{Behind, Choice, Needs};
 use crate::edl::GPUS;
 use crate::edl::task::{Clocks, DEFAULT, Task, UNIT_S};
 
@@ -147,9 +147,10 @@ fn choice(task: &Task, clocks: Clocks) -> Choice {
             mem_mhz: clock(clocks.memory, MEM_MHZ),
             power_limit_w: None,
         },
+        predicted: None,
         outcome: outcome(&step, 1, 0.0, &length, &frame),
-        pace: pace(&step, &length),
         per_gpu: Needs::new(),
         memory_mib: None,
+        behind: Behind::default(),
     }
 }

@@ -36,7 +36,7 @@ use self::around::{Draft, spoil_baseline};
 use self::features::Features;
 use self::jobs::{Drawer, STARTUP_S};
 use crate::build::hardware;
-use crate::build::scenario::{HardwareFile, Scenario};
+use crate::build::scenario::{FillFile, HardwareFile, Scenario};
 use crate::build::site::Site;
 use crate::build::{Files, Library, build};
 
@@ -163,6 +163,7 @@ fn scenario(wanted: &Wanted, features: &Features, library: &Library, random: &mu
         margin: 0.0,
         startup_s: STARTUP_S,
         stretches: scale.stretches.to_vec(),
+        fill: FillFile::default(),
         latency_s: BTreeMap::new(),
         gpu_files: BTreeMap::new(),
         catalogue: Vec::new(),

@@ -9,6 +9,8 @@ mod explain;
 mod families;
 mod frontier;
 mod harness;
+mod models;
 mod pages;
 mod solve;
 mod structure;
+mod testbed;

@@ -280,6 +280,7 @@ codes! {
     Y15 Profiling "The sweep was interrupted." "Give the same command again: it goes on where it was."
     Y16 Profiling "The command makes no progress." "See its log; raise `--patience` if its steps are that long."
     Y17 Profiling "The budget was used up before all points were measured." "Give the same command with a larger budget: it goes on where it was."
+    Y18 Profiling "Profiles cannot be pooled: they are not of one workload on one kind of GPU, or share no point." "Name profiles of the same command and clocks on several GPUs of a kind."
     X01 Execution "The instance or plan cannot be carried out on this machine." "The message says what is missing; `docs/executing.md` says what is needed."
     X02 Execution "The inventory does not match the plan." "Make it again with `rats discover`, or correct node, index or type."
     X03 Execution "A job has no command, or its command has a placeholder without a value." "Give `command` in the instance or in the file of `--jobs`."

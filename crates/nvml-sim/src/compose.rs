@@ -243,7 +243,7 @@ fn architecture(name: &str) -> Architecture {
 
 /// Catalogue ids of the types that profiles name otherwise; the board of the same kind with less memory stands in for one
 /// that the catalogue lacks.
-fn catalogue_id(gpu_type: &str) -> String {
+pub(crate) fn catalogue_id(gpu_type: &str) -> String {
     match gpu_type {
         "a100-sxm-80gb" => "A100-SXM4-80GB".into(),
         "a100-pcie-80gb" => "A100-PCIE-40GB".into(),

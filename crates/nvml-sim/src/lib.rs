@@ -6,6 +6,7 @@
 pub mod abi;
 pub mod compose;
 pub mod config;
+pub mod configure;
 pub mod error;
 pub mod faults;
 pub mod job;
@@ -16,4 +17,5 @@ pub mod shared;
 pub mod simulator;
 pub mod state;
 pub mod truth;
+pub mod verify;
 pub mod world;

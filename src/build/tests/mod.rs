@@ -1,5 +1,6 @@
 //! Scenarios built, pruned and damaged.
 
+mod fill;
 mod fuzz;
 mod placing;
 mod pruning;

@@ -9,8 +9,8 @@ use rats_domain::units::{KilobytesPerSecond, Milliwatts, Ticks};
 use rats_solvers::random::Random;
 use rats_solvers::{Status, registry, run};
 
-use super::super::choice::Choice;
-use super::super::physics::{Outcome, Pace};
+use super::super::choice::{Behind, Choice};
+use super::super::physics::Outcome;
 use super::super::prune::{Pruning, kept};
 
 const IDLE: Milliwatts = Milliwatts(50_000);
@@ -27,6 +27,7 @@ fn choice(random: &mut Random) -> Choice {
         span: if wide { Rank::NODE } else { Rank::ISLAND },
         span_name: if wide { "node" } else { "island" }.to_owned(),
         point: PointFile::default(),
+        predicted: None,
         outcome: Outcome {
             ticks: Ticks(random.within(1, 3)),
             power,
@@ -34,9 +35,9 @@ fn choice(random: &mut Random) -> Choice {
             ring: KilobytesPerSecond(if gpus > 1 { random.within(0, 2) * 100_000 } else { 0 }),
             read: KilobytesPerSecond(random.within(0, 2) * 100_000),
         },
-        pace: Pace { steps: 1, step_s: 60.0, startup_s: 0.0 },
         per_gpu: [("cores".to_owned(), random.within(1, 2) * 1000)].into(),
         memory_mib: None,
+        behind: Behind::default(),
     }
 }
 

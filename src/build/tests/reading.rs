@@ -24,28 +24,6 @@ fn a_scenario_becomes_an_instance() {
 }
 
 #[test]
-fn the_executor_is_told_what_ticks_are_made_of() {
-    #[derive(serde::Deserialize)]
-    struct Physics {
-        options: Vec<rats_testbed::execute::Assumed>,
-    }
-    let built = built(SCENARIO).unwrap();
-    for job in &built.file.jobs {
-        let physics: Physics = serde_json::from_value(job.physics.clone().unwrap()).unwrap();
-        assert_eq!(physics.options.len(), job.options.len());
-        for (option, pace) in job.options.iter().zip(&physics.options) {
-            let (steps, step_s, startup_s) = (pace.steps.unwrap(), pace.step_s.unwrap(), pace.startup_s.unwrap());
-            // 60 s and a margin of a tenth.
-            assert!((startup_s - 66.0).abs() < 1e-9);
-            let run_s = startup_s + steps as f64 * step_s;
-            assert_eq!(crate::build::physics::whole((run_s / 300.0).ceil()), option.ticks);
-            // 2 000 000 samples, 64 on each of 4 GPUs: 7812.5 steps.
-            assert!(job.id != "resnet" || steps == 7813, "{steps}");
-        }
-    }
-}
-
-#[test]
 fn margins_lengthen_what_is_run() {
     let ticks = |margin: &str| {
         let text = SCENARIO.replace("margin = 0.1", margin);

@@ -1,6 +1,9 @@
 //! Gavel (OSDI 2020): training throughput by GPU type, number of GPUs and neighbor on the same GPU.
 //!
-//! * `isolated_throughput.csv`: steps per second alone; `_unconsolidated` GPU types are gangs spread over nodes.
+//! * `isolated_throughput.csv`: steps per second alone; `_unconsolidated` GPU types are gangs spread over nodes. The rate of a
+//!   gang is the sum over its GPUs, each of which counts the steps of its own process: the source's profiler adds what every
+//!   worker reports, and its scheduler gives each worker the steps of a job divided by the number of GPUs. All take a step
+//!   together, so one step of a gang takes GPUs / rate.
 //! * `colocated_throughput.csv`: steps per second of two jobs on the same GPUs; 0 and 0 means that they cannot share.
 
 mod pairs;
@@ -20,6 +23,9 @@ use super::names::{significant, slug};
 use super::table::Table;
 
 const COLUMNS: [&str; 5] = ["source", "gpu", "job", "scale_factor", "steps_per_s"];
+
+/// How the time of a step comes out of a rate.
+const STEP_NOTE: &str = "GPUs / steps per second, which the source adds up over the GPUs of a gang";
 
 /// Names of GPU types in the tables: the catalogue's name, and whether gangs sit together.
 const GPUS: [(&str, (&str, bool)); 6] = [
@@ -98,7 +104,7 @@ fn profile(key: &Key, rates: &Rates, table: &Table, findings: &mut Findings) -> 
     let mut scaling = Vec::new();
     for (&(gpus, consolidated), &(line, rate)) in rates {
         if rate > 0.0 {
-            let step_s = significant(rate.recip());
+            let step_s = significant(gpus as f64 / rate);
             scaling.push(ScalingFile {
                 gpus,
                 nodes: None,
@@ -128,11 +134,7 @@ fn profile(key: &Key, rates: &Rates, table: &Table, findings: &mut Findings) -> 
             (*gpu_type).to_owned(),
             WorkloadFile { model, step: "one training step".to_owned(), ..WorkloadFile::default() },
             source(&format!("{source_name}_throughputs.json")),
-            OriginFile {
-                step_s: ColumnOrigin::new(Kind::Derived, "1 / steps per second"),
-                power_w: None,
-                counters: None,
-            },
+            OriginFile { step_s: ColumnOrigin::new(Kind::Derived, STEP_NOTE), power_w: None, counters: None },
         )
     })
 }

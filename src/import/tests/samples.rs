@@ -108,7 +108,7 @@ fn applications_with_one_run_time_column_have_no_usable_time() {
 fn gavel_rates_become_times_and_pairs_keep_their_rates() {
     let alone = [
         "oracle,v100,LM (batch size 5),1,4",
-        "oracle,v100_unconsolidated,LM (batch size 5),2,2",
+        "oracle,v100_unconsolidated,LM (batch size 5),2,5",
         "oracle,v100,A3C,1,0",
     ];
     let pairs = ["oracle,v100,LM (batch size 5),1,A3C,1,3,1.5", "oracle,v100,A3C,1,A3C,1,0,0"];
@@ -122,7 +122,8 @@ fn gavel_rates_become_times_and_pairs_keep_their_rates() {
     let profile = &imported.profiles[0];
     assert_eq!((profile.points[0].step_s, profile.batch_per_gpu.as_ref().unwrap().value), (Some(0.25), 5.0));
     let gangs: Vec<_> = profile.scaling.iter().map(|gang| (gang.gpus, gang.consolidated, gang.step_s)).collect();
-    assert_eq!(gangs, [(1, Some(true), 0.25), (2, Some(false), 0.5)]);
+    // Two GPUs make 5 steps a second between them, so each takes 2.5.
+    assert_eq!(gangs, [(1, Some(true), 0.25), (2, Some(false), 0.4)]);
     // Workloads by name: A3C is 0, LM is 1; A3C never ran alone.
     let file = &imported.pairs[0];
     assert_eq!(file.pairs, [PairFile(0, 0, 0.0, 0.0), PairFile(1, 0, 3.0, 1.5)]);

@@ -45,6 +45,8 @@ const MANY: usize = 19;
 const NORMAL_QUANTILE: f64 = 2.06;
 /// Weight of the mean deviation beside that of the place.
 const EVEN: f64 = 0.3;
+/// Beyond the fitted range nothing is said where the interval reaches further than this factor from the value.
+const MOST_FACTOR: f64 = 1.5;
 /// Least relative half width of an interval.
 const LEAST_HALF_WIDTH: f64 = 1e-6;
 
@@ -173,8 +175,8 @@ impl Curve {
         self.fitted.value(&self.scope, at) * self.correction.at(&self.scope, at).0.exp()
     }
 
-    /// The value and its interval; `None` more than one gap between neighboring clocks beyond the range, at a memory
-    /// clock that was not measured, or at a clock that is no number.
+    /// The value and its interval; `None` more than one gap between neighboring clocks beyond the range, where the interval
+    /// there is wider than a factor of 1.5, at a memory clock that was not measured, or at a clock that is no number.
     pub fn predict(&self, at: Place) -> Option<Prediction> {
         let Scope { low, high, gap, .. } = self.scope;
         let reachable = at.core >= low - gap && at.core <= high + gap && at.core > 0.0;
@@ -187,6 +189,9 @@ impl Curve {
         let extrapolated = !self.inside(at);
         let quantile = if extrapolated { self.outer } else { self.inner };
         let factor = (quantile * self.width(deviation)).max(LEAST_HALF_WIDTH).exp();
+        if extrapolated && (factor > MOST_FACTOR || !value.is_finite()) {
+            return None;
+        }
         Some(Prediction { value, low: value / factor, high: value * factor, extrapolated })
     }
 

@@ -123,7 +123,7 @@ impl Problem<'_> {
                 for step in &mut steps {
                     *step /= 2.0;
                 }
-                if steps.iter().zip(parameters).all(|(step, p)| *step <= 1e-7 * (p.high - p.low)) {
+                if steps.iter().zip(parameters).all(|(step, p)| *step <= 1e-5 * (p.high - p.low)) {
                     break;
                 }
             }

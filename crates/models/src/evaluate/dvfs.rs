@@ -1,9 +1,10 @@
 //! Operating points that were held out, of workloads that were measured at others.
 //!
 //! Tasks: `every-Nth-clock` (all rows of every N-th clock are fitted, the rest predicted; one split for each phase, the seed
-//! is the phase), `every-4th-cell` (with several memory clocks: every fourth clock at each, staggered), `one-limit-out`
+//! is the phase), `every-4th-cell` (with several memory clocks: every fourth clock at each, staggered), `every-4th-clock-and-ends` (the lowest and the highest clock are fitted too), `one-limit-out`
 //! (training under power limits: all limits but one are fitted), and the energy regret of the operating point chosen by
-//! the model of `every-4th-clock`, among all points: `regret-free`, `regret-5`, `regret-10` (percent of slowdown).
+//! the model of `every-4th-clock`, among all points: `regret-free`, `regret-5`, `regret-10` (percent of slowdown), and with `-ends`,
+//! `-cell` and `-2nd` for the other ways to choose what is fitted.
 //!
 //! Models: `rats`; `form` (the same without its correction); `line` (straight lines between fitted points, flat beyond);
 //! `floor` (each point from its two neighbors, all others known).
@@ -104,13 +105,20 @@ fn cores(rows: &[(Place, Option<f64>, Option<f64>)]) -> BTreeSet<u64> {
 
 fn of_group(group: &Group) -> Vec<Score> {
     let least = group.workloads.iter().map(|workload| cores(&workload.rows).len()).min().unwrap_or(0);
-    let memories =
-        group.workloads.iter().any(|workload| workload.rows.iter().any(|row| row.0.mem < workload.rows[0].0.mem));
+    let memories = group.workloads.iter().any(|workload| {
+        let first = workload.rows.first().map(|row| row.0.mem.to_bits());
+        workload.rows.iter().any(|row| Some(row.0.mem.to_bits()) != first)
+    });
     let mut plans = Vec::new();
     if group.axis == Axis::Clock {
         for stride in STRIDES.into_iter().filter(|stride| least / stride >= FEWEST_FITTED) {
             let task = format!("every-{stride}{}-clock", if stride == 2 { "nd" } else { "th" });
             plans.extend((0..stride as u64).map(|seed| Plan { task: task.clone(), seed, split: by_clock, stride }));
+        }
+        if least / MAIN >= FEWEST_FITTED {
+            let task = "every-4th-clock-and-ends".to_owned();
+            let plan = |seed| Plan { task: task.clone(), seed, split: by_clock_with_ends, stride: MAIN };
+            plans.extend((0..MAIN as u64).map(plan));
         }
         if memories && least / MAIN >= FEWEST_FITTED {
             let task = "every-4th-cell".to_owned();
@@ -132,6 +140,15 @@ fn of_group(group: &Group) -> Vec<Score> {
 fn by_clock(workload: &Measured, phase: u64, stride: usize) -> Split {
     let keys: Vec<u64> = workload.rows.iter().map(|row| row.0.core.to_bits()).collect();
     every(&keys, stride, usize::try_from(phase).unwrap_or(0))
+}
+
+/// The same with the lowest and the highest clock among the fitted ones.
+fn by_clock_with_ends(workload: &Measured, phase: u64, stride: usize) -> Split {
+    let all = cores(&workload.rows);
+    let ends = [all.first().copied(), all.last().copied()];
+    let core = |at: usize| Some(workload.rows[at].0.core.to_bits());
+    let split = by_clock(workload, phase, stride);
+    Split::by(workload.rows.len(), |at| ends.contains(&core(at)) || split.fitted.contains(&at))
 }
 
 /// Every fourth clock at each memory clock, the next memory clock two clocks further: all memories and as many clocks as by
@@ -206,9 +223,17 @@ fn of_plan(group: &Group, plan: &Plan) -> Vec<Score> {
             }
         }
     }
-    if plan.task == "every-4th-clock" || plan.task == "every-4th-cell" {
+    // What is fitted, as the names of the choices' tasks end.
+    let design = match plan.task.as_str() {
+        "every-4th-clock" => Some(""),
+        "every-4th-clock-and-ends" => Some("-ends"),
+        "every-4th-cell" => Some("-cell"),
+        "every-2nd-clock" => Some("-2nd"),
+        _ => None,
+    };
+    if let Some(design) = design {
         for (slowdown, name) in SLOWDOWNS {
-            let task = if plan.task == "every-4th-cell" { format!("{name}-cell") } else { name.to_owned() };
+            let task = format!("{name}{design}");
             scores.extend(regrets(group, &fits, slowdown, subject(&task, "rats", Quantity::Energy)));
             scores.extend(regret_floor(group, slowdown, subject(&task, "floor", Quantity::Energy)));
         }
@@ -339,7 +364,7 @@ fn floor_of(group: &Group, quantity: Quantity) -> Option<Score> {
     };
     let held: Vec<Vec<Held>> = group.workloads.iter().map(of).collect();
     let subject = Subject {
-        task: "neighbors".to_owned(),
+        task: if group.axis == Axis::Clock { "neighbors" } else { "neighbors-limits" }.to_owned(),
         source: group.source.clone(),
         gpu: group.gpu.clone(),
         model: "floor".to_owned(),

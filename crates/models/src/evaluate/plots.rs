@@ -28,7 +28,7 @@ pub fn curves(examples: &[Example]) -> Vec<Plot> {
     examples.iter().filter_map(plot).collect()
 }
 
-/// Median, mean and 95th percentile of the error of each model, one chart a quantity.
+/// Error of `rats` against the share of clocks that were fitted, a line for each source and GPU.
 pub fn learning(scores: &[Score], quantity: Quantity) -> Option<Plot> {
     let strides = [8.0, 4.0, 2.0];
     let mut gpus: Vec<(&str, &str)> = scores.iter().map(|s| (s.source.as_str(), s.gpu.as_str())).collect();
@@ -55,11 +55,18 @@ pub fn learning(scores: &[Score], quantity: Quantity) -> Option<Plot> {
     }
     let mut text = String::new();
     let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
-    line_chart(&mut text, &title, "share of clocks fitted", "mean relative error, %", &lines).ok()?;
+    line_chart(
+        &mut text,
+        &title,
+        ("share of clocks fitted", "mean relative error, %"),
+        SeriesLabelPosition::UpperRight,
+        &lines,
+    )
+    .ok()?;
     Some((format!("learning-{}.svg", quantity.name()), text))
 }
 
-/// Quartiles are not kept in scores; the distribution is drawn from examples' errors: share of points over error.
+/// Distribution of the errors of held-out points: share of points over error, a line for each example.
 pub fn errors(examples: &[Example], quantity: Quantity) -> Option<Plot> {
     let line = |example: &Example| {
         let held = example.points.iter().filter(|point| !point.2);
@@ -76,7 +83,8 @@ pub fn errors(examples: &[Example], quantity: Quantity) -> Option<Plot> {
     }
     let mut text = String::new();
     let title = format!("Errors of {} at held-out clocks, the median workload of each GPU", quantity.name());
-    line_chart(&mut text, &title, "relative error, %", "share of points", &lines).ok()?;
+    line_chart(&mut text, &title, ("relative error, %", "share of points"), SeriesLabelPosition::LowerRight, &lines)
+        .ok()?;
     Some((format!("errors-{}.svg", quantity.name()), text))
 }
 
@@ -116,8 +124,8 @@ fn curve<'t>(text: &'t mut String, example: &Example) -> Result<(), Failed<'t>> 
 fn line_chart<'t>(
     text: &'t mut String,
     title: &str,
-    x: &str,
-    y: &str,
+    (x, y): (&str, &str),
+    legend: SeriesLabelPosition,
     lines: &[(String, Vec<(f64, f64)>)],
 ) -> Result<(), Failed<'t>> {
     let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
@@ -141,7 +149,7 @@ fn line_chart<'t>(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        .position(legend)
         .border_style(BLACK.mix(0.3))
         .background_style(WHITE.mix(0.8))
         .draw()?;

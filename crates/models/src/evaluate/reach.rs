@@ -53,7 +53,7 @@ const fn rate(task: &'static str, metric: Metric, quantity: Quantity, bound: f64
 }
 
 /// All bounds.
-pub static REACH: [Reach; 34] = [
+pub static REACH: [Reach; 43] = [
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Time, 0.004),
     mape("every-4th-clock", "perseus", "a100-sxm-80gb", Quantity::Power, 0.010),
     mape("every-4th-clock", "perseus", "a40", Quantity::Time, 0.008),
@@ -74,6 +74,15 @@ pub static REACH: [Reach; 34] = [
     mape("regret-free", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-5", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     mape("regret-10", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("regret-free-ends", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-5-ends", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-10-ends", "perseus", "", Quantity::Energy, 0.005),
+    mape("regret-free-ends", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-5-ends", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-10-ends", "ttu", "", Quantity::Energy, 0.005),
+    mape("regret-free-ends", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("regret-5-ends", "ulisboa-ptx", "", Quantity::Energy, 0.005),
+    mape("regret-10-ends", "ulisboa-ptx", "", Quantity::Energy, 0.005),
     rate("pair-unseen", Metric::MeanAbs, Quantity::Rate, 0.05),
     rate("pair-unseen", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),
     rate("can-share", Metric::BalancedAccuracy, Quantity::CanShare, 0.9),

@@ -52,7 +52,7 @@ pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
 }
 
 /// The series of pairs that is judged: of Gavel's others many rates are capped.
-const SERIES: &str = "oracle-motivation";
+pub const SERIES: &str = "oracle-motivation";
 
 /// [`scores`] of a data set's pairs on one GPU; none where they do not go together, as fitting a model to them would tell.
 pub fn task(data: &Dataset, seeds: &[u64]) -> Vec<Score> {

@@ -28,6 +28,8 @@ use super::waiting::Waiting;
 pub(super) const MEMBERS: usize = 4;
 /// Their names, in order.
 pub(super) const NAMES: [&str; MEMBERS] = ["waiting", "kriging", "trees", "waiting-kriging"];
+/// Where kriging stands among them.
+pub(super) const KRIGING: usize = 1;
 const FOLDS: usize = 5;
 /// Steps of a weight.
 const STEPS: usize = 10;

@@ -1,9 +1,9 @@
 //! Interference: how fast two jobs run that share a GPU, and whether they can.
 //!
 //! [`InterferenceModel`] learns from measured pairs and answers for pairs that nobody ran together: a white box of jobs that
-//! wait for each other ([`waiting`]), a black box that knows rates of like jobs ([`kriging`]), boosted trees, and the
-//! mixture of them that cross-validation prefers ([`members`]). Whether two jobs fit at all is a question of its own
-//! ([`memory`]). [`host`] and [`network`] hold the resources that jobs on different GPUs share.
+//! wait for each other (`waiting`), a black box that knows rates of like jobs (`kriging`), boosted trees, and the
+//! mixture of them that cross-validation prefers (`members`). Whether two jobs fit at all is a question of its own
+//! (`memory`). [`host`] and [`network`] hold the resources that jobs on different GPUs share.
 
 mod baselines;
 pub mod evaluate;
@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
+use serde::Serialize;
 
 use crate::data::Pair;
 
@@ -36,7 +37,7 @@ use self::table::{Table, tables};
 const LEAST: (usize, usize) = (4, 10);
 
 /// What two jobs do to each other on one type of GPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
     /// Whether they can share.
     pub can_share: bool,
@@ -47,7 +48,7 @@ pub struct Forecast {
 }
 
 /// A rate over the rate alone, and the interval that holds it with a probability of 90 %.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Above 0, at most 1.
     pub rate: f64,
@@ -55,6 +56,17 @@ pub struct Estimate {
     pub low: f64,
     /// Most of it.
     pub high: f64,
+}
+
+/// What one part of the model says of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Vote {
+    /// Its name.
+    pub model: &'static str,
+    /// Its weight in the mixture; the weights sum to 1.
+    pub weight: f64,
+    /// Of the first and the second job: rate beside the other over rate alone.
+    pub rates: [f64; 2],
 }
 
 /// A fitted model of interference for one or more types of GPU.
@@ -120,6 +132,26 @@ impl InterferenceModel {
             return Err(Problem::new(Code::M42, format!("{first} beside {second}"), message));
         };
         Ok(Forecast { can_share, probability, rates: [first, second] })
+    }
+
+    /// What each part of the model says of the two rates, and its weight in the mixture. Where one of the two ran in no pair
+    /// only kriging can answer, and so is the only one.
+    ///
+    /// # Errors
+    /// As [`Self::predict`].
+    pub fn votes(&self, gpu: &str, first: &str, second: &str) -> Result<Vec<Vote>, Problem> {
+        self.predict(gpu, first, second)?;
+        let (a, b) = (self.number(gpu, first)?, self.number(gpu, second)?);
+        let fitted = &self.gpus[gpu];
+        let [forth, back] = [(a, b), (b, a)]
+            .map(|(victim, partner)| fitted.members.rates(&self.jobs, &fitted.features, victim, partner));
+        let new = fitted.partners[a].min(fitted.partners[b]) == 0;
+        let vote =
+            |at: usize| Vote { model: members::NAMES[at], weight: fitted.weights[at], rates: [forth[at], back[at]] };
+        if new {
+            return Ok(vec![Vote { weight: 1.0, ..vote(members::KRIGING) }]);
+        }
+        Ok((0..MEMBERS).map(vote).collect())
     }
 
     /// The types of GPU it knows.

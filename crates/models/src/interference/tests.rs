@@ -1,3 +1,5 @@
+//! Interference against numbers worked out by hand.
+
 use super::evaluate;
 use super::members::{Members, cross_validated};
 use super::*;

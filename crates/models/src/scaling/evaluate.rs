@@ -13,26 +13,23 @@ use crate::score::{Held, Quantity, Score, Subject};
 
 use super::baselines::Baseline;
 use super::cluster::{self, Workloads};
-use super::placement;
-use super::ring::{Measured, Own};
+use super::ring::{Measured, Own, Placement};
+use super::{measured, placement};
 
 /// Fewest sizes of a workload that is judged.
 const SIZES: usize = 3;
 
 /// All tasks on the gangs of a data set that can be used.
 ///
-/// Left out: workloads of fewer than three sizes, and of Gavel
-/// * the series `simulation` and `oracle-motivation`, which repeat or lack gangs;
-/// * consolidated V100 gangs: rates on 2 GPUs are exactly twice those on one, on 8 as much as 7.5 times those on 1 where on
-///   4 it is 1.5 times; they are not measured;
-/// * one GPU "unconsolidated", which is one GPU.
+/// Left out: what is not [`measured`], and workloads of fewer than three sizes.
 pub fn scores(gangs: &[Gang]) -> Vec<Score> {
     let mut clusters: BTreeMap<(String, String), Workloads> = BTreeMap::new();
     let mut models: BTreeMap<String, String> = BTreeMap::new();
     for gang in gangs {
-        let Some(row) = usable(gang) else { continue };
+        let valid = |_: &Placement| gang.time_s.is_finite() && gang.time_s > 0.0 && measured(gang);
+        let Some(at) = placement(gang).filter(valid) else { continue };
         let workloads = clusters.entry((gang.source.clone(), gang.gpu.clone())).or_default();
-        workloads.entry(gang.workload.clone()).or_default().push(row);
+        workloads.entry(gang.workload.clone()).or_default().push((at, gang.time_s));
         models.insert(gang.workload.clone(), gang.model.clone());
     }
     let mut scores = Vec::new();
@@ -43,23 +40,6 @@ pub fn scores(gangs: &[Gang]) -> Vec<Score> {
         }
     }
     scores
-}
-
-/// Placement and seconds of a gang's step; `None` where it is left out.
-///
-/// Gavel's rates of a gang are summed over its GPUs, and the data set has their reciprocal: on a P100 one step of LM with 5
-/// samples takes 10.9 ms, no more than launching it takes, and 8 GPUs "make" 133 steps/s; steps of the gang would take
-/// 7.5 ms each, less than computing alone.
-fn usable(gang: &Gang) -> Option<Measured> {
-    let at = placement(gang).filter(|_| gang.time_s.is_finite() && gang.time_s > 0.0)?;
-    if gang.source != "gavel" {
-        return Some((at, gang.time_s));
-    }
-    let consolidated = gang.consolidated == Some(true);
-    let measured = gang.workload.starts_with("physical-cluster")
-        && (at.gpus > 1 || consolidated)
-        && !(gang.gpu == "v100" && at.gpus > 1 && consolidated);
-    measured.then(|| (at, gang.time_s * f64::from(at.gpus)))
 }
 
 struct Task<'a> {

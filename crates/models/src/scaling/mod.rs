@@ -1,14 +1,14 @@
 //! Scaling: the time of a step on a gang, by its size and placement.
 //!
 //! [`ScalingModel`] learns one cluster (one type of GPU and its links) from gangs of several workloads: what the cluster costs
-//! ([`cluster`]) and what is each workload's own ([`ring`]).
+//! (`cluster`) and what is each workload's own (`ring`).
 
 mod baselines;
 mod cluster;
 pub mod evaluate;
 mod ring;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
@@ -21,7 +21,7 @@ use self::cluster::Workloads;
 pub use self::ring::{Hops, Measured, Own, Placement, Shared};
 
 /// Where neither nodes nor consolidation are known, nodes are taken to have this many GPUs.
-const NODE_GPUS: i64 = 8;
+pub const NODE_GPUS: i64 = 8;
 /// Two measurements of one gang may differ by this share.
 const REPEAT_TOLERANCE: f64 = 0.25;
 /// Gangs up to this many times the largest measured one are answered.
@@ -57,6 +57,8 @@ pub struct StepTime {
     pub low_s: f64,
     /// Most of it.
     pub high_s: f64,
+    /// What of the estimate is communication that does not hide behind computing.
+    pub exposed_s: f64,
 }
 
 const FORMAT: &str = "rats.scaling/1";
@@ -90,34 +92,61 @@ impl ScalingModel {
     /// The time of a step of a workload on a gang.
     ///
     /// # Errors
-    /// An unknown workload (M52), a gang of no GPU, far larger than any measured, or on several nodes where none was
-    /// measured (M53).
+    /// An unknown workload (M52), a gang of no GPU, far larger than any measured, or placed like none that was measured
+    /// (M53).
     pub fn predict(&self, workload: &str, at: Placement) -> Result<StepTime, Problem> {
         let known = self.workloads.get(workload).ok_or_else(|| {
             let names: Vec<&str> = self.workloads.keys().map(String::as_str).collect();
             Problem::new(Code::M52, workload, format!("Known: {}.", names.join(", ")))
         })?;
-        let sizes = || known.measured.iter().map(|row| row.0.gpus);
+        self.reachable(workload, &known.measured, at)?;
+        let correction = self.cluster.correction(known.own, &known.measured, at);
+        Ok(self.step(known.own, at, correction))
+    }
+
+    /// The time of a step of a workload that ran on no gang: from its step on one GPU and its gradient bytes, or, without
+    /// them, the usual share of communication. `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// Numbers that cannot be (M51); as [`Self::predict`], measured by the gangs of all workloads (M53).
+    pub fn predict_new(
+        &self,
+        name: &str,
+        step_s: f64,
+        gradient_bytes: Option<f64>,
+        at: Placement,
+    ) -> Result<StepTime, Problem> {
+        if [step_s, gradient_bytes.unwrap_or(1.0)].iter().any(|number| !(number.is_finite() && *number > 0.0)) {
+            let message = "The step and the gradient bytes must be above 0.";
+            return Err(Problem::new(Code::M51, name, message));
+        }
+        let all: Vec<Measured> = self.workloads.values().flat_map(|other| &other.measured).copied().collect();
+        self.reachable(name, &all, at)?;
+        let of_bytes = gradient_bytes.zip(self.bandwidth).map(|(bytes, bandwidth)| bytes / bandwidth);
+        let transfer_s = of_bytes.unwrap_or(self.cluster.usual_share * step_s);
+        Ok(self.step(Own { step_s, transfer_s }, at, 1.0))
+    }
+
+    /// Whether gangs of several GPUs were measured, on one node and on several.
+    pub fn placements(&self) -> (bool, bool) {
+        let gangs = || self.workloads.values().flat_map(|other| &other.measured).filter(|row| row.0.gpus > 1);
+        (gangs().any(|row| !row.0.across_nodes), gangs().any(|row| row.0.across_nodes))
+    }
+
+    fn reachable(&self, name: &str, measured: &[Measured], at: Placement) -> Result<(), Problem> {
+        let sizes = || measured.iter().map(|row| row.0.gpus);
         let (least, largest) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));
         let most = largest.saturating_mul(FARTHEST);
         if at.gpus == 0 || at.gpus > most {
             let message = format!("{} GPUs; measured were {least} to {largest}, answered are up to {most}.", at.gpus);
-            return Err(Problem::new(Code::M53, workload, message));
+            return Err(Problem::new(Code::M53, name, message));
         }
-        let across = || self.workloads.values().flat_map(|other| &other.measured).any(|row| row.0.across_nodes);
-        if at.across_nodes && at.gpus > 1 && !across() {
-            return Err(Problem::new(Code::M53, workload, "No gang on several nodes was measured."));
+        let (on_one, on_several) = self.placements();
+        if at.gpus > 1 && !(if at.across_nodes { on_several } else { on_one }) {
+            let nodes = if at.across_nodes { "several nodes" } else { "one node" };
+            return Err(Problem::new(Code::M53, name, format!("No gang on {nodes} was measured.")));
         }
-        let correction = self.cluster.correction(known.own, &known.measured, at);
-        Ok(self.interval(self.cluster.step_s(known.own, at) * correction))
-    }
-
-    /// The time of a step of a workload that ran on no gang: from its step on one GPU and its gradient bytes, or, without
-    /// them, the usual share of communication.
-    pub fn predict_new(&self, step_s: f64, gradient_bytes: Option<f64>, at: Placement) -> StepTime {
-        let of_bytes = gradient_bytes.zip(self.bandwidth).map(|(bytes, bandwidth)| bytes / bandwidth);
-        let transfer_s = of_bytes.unwrap_or(self.cluster.usual_share * step_s);
-        self.interval(self.cluster.step_s(Own { step_s, transfer_s }, at))
+        Ok(())
     }
 
     /// Bandwidth inside a node and between nodes that rings reach by the workloads whose gradient bytes are known,
@@ -159,9 +188,46 @@ impl ScalingModel {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    fn interval(&self, step_s: f64) -> StepTime {
-        StepTime { step_s, low_s: step_s / (1.0 + self.half_width), high_s: step_s * (1.0 + self.half_width) }
+    fn step(&self, own: Own, at: Placement, correction: f64) -> StepTime {
+        let step_s = self.cluster.step_s(own, at) * correction;
+        StepTime {
+            step_s,
+            low_s: step_s / (1.0 + self.half_width),
+            high_s: step_s * (1.0 + self.half_width),
+            exposed_s: step_s - own.step_s * correction,
+        }
     }
+}
+
+/// Whether the gang was measured, as far as its source tells. Of Gavel are not:
+/// * the series `simulation` and `oracle-motivation`, which repeat or lack gangs;
+/// * consolidated V100 gangs: rates on 2 GPUs are exactly twice those on one, on 8 as much as 7.5 times those on 1 where on
+///   4 it is 1.5 times;
+/// * one GPU "unconsolidated", which is one GPU.
+pub fn measured(gang: &Gang) -> bool {
+    let consolidated = gang.consolidated == Some(true);
+    gang.source != "gavel"
+        || gang.workload.starts_with("physical-cluster")
+            && (gang.gpus > 1 || consolidated)
+            && !(gang.gpu == "v100" && gang.gpus > 1 && consolidated)
+}
+
+/// The gangs of each cluster (source, type of GPU) that a model can be fitted to: those [`measured`], of workloads of
+/// which two sizes or placements were.
+pub fn clusters(gangs: &[Gang]) -> BTreeMap<(String, String), Vec<Gang>> {
+    let mut clusters: BTreeMap<(String, String), Vec<Gang>> = BTreeMap::new();
+    for gang in gangs.iter().filter(|gang| measured(gang)) {
+        clusters.entry((gang.source.clone(), gang.gpu.clone())).or_default().push(gang.clone());
+    }
+    for gangs in clusters.values_mut() {
+        let mut placements: BTreeMap<String, BTreeSet<Option<Placement>>> = BTreeMap::new();
+        for gang in gangs.iter() {
+            placements.entry(gang.workload.clone()).or_default().insert(placement(gang));
+        }
+        gangs.retain(|gang| placements[&gang.workload].len() > 1);
+    }
+    clusters.retain(|_, gangs| !gangs.is_empty());
+    clusters
 }
 
 /// Where the GPUs of a gang sit.

@@ -1,3 +1,5 @@
+//! Scaling against numbers worked out by hand.
+
 use super::*;
 
 /// A gang whose step takes 0.1 s plus 0.02 s x 2 (g-1)/g inside a node of 8 and four times that across.
@@ -34,7 +36,7 @@ fn a_planted_cluster_is_predicted_and_its_bandwidth_found() {
     // 1e8 bytes in 0.02 s: 5 GB/s, a quarter of it across.
     let (near, across) = model.bandwidth_gb_s().unwrap();
     assert!((near / 5.0 - 1.0).abs() < 0.1 && (across / 1.25 - 1.0).abs() < 0.1, "{near} {across}");
-    let new = model.predict_new(0.2, Some(2e8), Placement { gpus: 8, across_nodes: false });
+    let new = model.predict_new("new", 0.2, Some(2e8), Placement { gpus: 8, across_nodes: false }).unwrap();
     // 0.2 + 0.04 x 1.75.
     assert!((new.step_s / 0.27 - 1.0).abs() < 0.03, "{new:?}");
 }

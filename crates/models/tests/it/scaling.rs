@@ -29,6 +29,7 @@ fn gavel(folder: &Path) -> Vec<Gang> {
     let mut gangs = Vec::new();
     for row in rows(&folder.join("isolated_throughput.csv")) {
         let rate = number(&row, "steps_per_s");
+        let gpus: i64 = row["scale_factor"].parse().unwrap();
         if row["source"] == "physical_cluster" && rate > 0.0 {
             let (gpu, consolidated) =
                 row["gpu"].strip_suffix("_unconsolidated").map_or((&*row["gpu"], true), |gpu| (gpu, false));
@@ -37,9 +38,9 @@ fn gavel(folder: &Path) -> Vec<Gang> {
                 gpu: gpu.to_owned(),
                 workload: format!("physical-cluster-{}", row["job"]),
                 model: row["job"].split(" (").next().unwrap().to_owned(),
-                gpus: row["scale_factor"].parse().unwrap(),
+                gpus,
                 consolidated: Some(consolidated),
-                time_s: 1.0 / rate,
+                time_s: gpus as f64 / rate,
                 ..Gang::default()
             });
         }

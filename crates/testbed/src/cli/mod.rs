@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod execute;
 pub mod guardian;
 mod live;
+pub mod pool;
 pub mod profile;
 pub mod report;
 pub mod restore;
@@ -37,6 +38,8 @@ pub enum TestbedCommand {
     Doctor(doctor::DoctorArgs),
     /// Measure time and power of a command over the operating points of GPUs.
     Profile(Box<profile::ProfileArgs>),
+    /// Make one profile of several that were measured on different GPUs of a kind.
+    Pool(pool::PoolArgs),
     /// Carry out a plan on the GPUs of this machine.
     Execute(execute::ExecuteArgs),
     /// Say what came of a run.
@@ -111,6 +114,7 @@ pub fn run(command: &TestbedCommand) -> Result<Answer, Problems> {
         TestbedCommand::Discover(args) => discover::run(args),
         TestbedCommand::Doctor(args) => doctor::run(args),
         TestbedCommand::Profile(args) => profile::run(args),
+        TestbedCommand::Pool(args) => pool::run(args),
         TestbedCommand::Execute(args) => execute::run(args, None),
         TestbedCommand::Report(ReportCommand::Trace(args)) => report::run(args),
         TestbedCommand::Restore(args) => Ok(restore::run(args)),

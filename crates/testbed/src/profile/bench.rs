@@ -230,9 +230,9 @@ impl<'a> Bench<'a> {
         let leader = running.process.id();
         let again = self.stop.load(Ordering::Relaxed) > 1;
         if again {
-            running.process.kill()
+            running.process.kill();
         } else {
-            running.process.stop(self.pace.wall())
+            running.process.stop(self.pace.wall());
         }
         let patience = self.pace.wall() + self.request.settings.grace + Duration::from_secs(10);
         while running.process.poll(self.pace.wall()).is_none() && self.pace.wall() < patience {

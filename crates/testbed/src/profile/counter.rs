@@ -7,11 +7,11 @@
 //!
 //! # Model
 //! A look begins at `from` and ends at `to`; the move lies between the `from` of the look before and the `to` of the look
-//! that shows it. Among the first and among the last third of moves the one with the narrowest bracket is taken. The
-//! relative error of the rate is at most (half of both brackets) / time between them.
+//! that shows it. The relative error of a rate between two moves is at most (half of both brackets) / time between them; of the
+//! pairs of a move of the first third and one of the last third the one with the least error is taken.
 //!
 //! # Complexity
-//! O(looks).
+//! O(moves^2).
 //!
 //! # Limits
 //! A counter that runs backwards (wraps, restarts) begins anew there: the longest run without a step back is used.
@@ -51,13 +51,14 @@ struct Move {
 pub fn rate(looks: &[Look]) -> Option<Rate> {
     let moves = longest_run(looks);
     let third = moves.len().div_ceil(3);
-    let narrowest = |moves: &[Move]| moves.iter().copied().min_by(|a, b| a.bracket_s.total_cmp(&b.bracket_s));
-    let (first, last) = (narrowest(moves.get(..third)?)?, narrowest(moves.get(moves.len() - third..)?)?);
+    let error =
+        |(first, last): &(Move, Move)| f64::midpoint(first.bracket_s, last.bracket_s) / (last.at_s - first.at_s);
+    let lasts = moves.get(moves.len() - third..)?;
+    let pairs = moves.iter().take(third).flat_map(|&first| lasts.iter().map(move |&last| (first, last)));
+    let later = pairs.filter(|(first, last)| last.at_s > first.at_s);
+    let (first, last) = later.min_by(|a, b| error(a).total_cmp(&error(b)))?;
     let (span_s, units) = (last.at_s - first.at_s, last.value - first.value);
-    if span_s <= 0.0 || units <= 0.0 {
-        return None;
-    }
-    Some(Rate { per_s: units / span_s, error: f64::midpoint(first.bracket_s, last.bracket_s) / span_s, units, span_s })
+    Some(Rate { per_s: units / span_s, error: error(&(first, last)), units, span_s })
 }
 
 fn longest_run(looks: &[Look]) -> Vec<Move> {

@@ -6,11 +6,11 @@
 //! comes first, then the points of which a fitted model knows least.
 //!
 //! # Model
-//! * [`grid`]: which points there are; [`order`]: in which order; [`choose`]: which come after the grid.
-//! * [`bench`]: the command on its GPUs; [`output`]: its steps; [`readings`] and [`counter`]: its power.
+//! * [`mod@grid`]: which points there are; [`order`]: in which order; [`choose`]: which come after the grid.
+//! * [`mod@bench`]: the command on its GPUs; [`output`]: its steps; [`readings`] and [`counter`]: its power.
 //! * [`measure`]: one point. [`sweep`]: all of them, with reference points that show drift, and repeats.
 //! * [`record`]: the file of measurements, from which an interrupted sweep goes on.
-//! * [`result`]: the profile.
+//! * [`result`]: the profile. [`pool`]: one of several GPUs.
 //!
 //! # Limits
 //! One command at a time, alone on its GPUs. Power is that of the boards. See `docs/profiling.md`.
@@ -25,6 +25,7 @@ pub mod measure;
 pub mod order;
 pub mod output;
 mod pace;
+pub mod pool;
 pub mod readings;
 pub mod record;
 pub mod result;

@@ -73,6 +73,25 @@ pub struct Total {
     pub not_measured_j: Option<f64>,
 }
 
+/// How far a run was off its plan, as shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deviation<'v> {
+    /// Energy of the jobs that succeeded.
+    pub energy: f64,
+    /// The last end.
+    pub last_end: f64,
+    /// The job whose time is furthest off, and by how much.
+    pub job: Option<(&'v str, f64)>,
+}
+
+impl Deviation<'_> {
+    /// Whether all of it is at most this share; a run without jobs is not.
+    pub fn is_within(&self, share: f64) -> bool {
+        let all = [self.energy, self.last_end, self.job.map_or(f64::NAN, |job| job.1)];
+        all.iter().all(|off| off.abs() <= share)
+    }
+}
+
 /// What a GPU did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GpuVerdict {
@@ -104,6 +123,18 @@ impl Verdict {
     /// Whether every job succeeded and no deadline was missed.
     pub fn is_good(&self) -> bool {
         self.unfinished.is_empty() && self.total.deadlines.1 == 0
+    }
+
+    /// What differs from the plan, as shares: energy of all jobs, last end, and the time of the job furthest off.
+    pub fn deviation(&self) -> Deviation<'_> {
+        let total = &self.total;
+        let time = |job: &JobVerdict| job.facts.measured.run_s / job.facts.planned.run_s - 1.0;
+        let furthest = self.jobs.iter().max_by(|a, b| time(a).abs().total_cmp(&time(b).abs()));
+        Deviation {
+            energy: total.measured_j / total.planned_j - 1.0,
+            last_end: total.measured_end_s / total.planned_end_s - 1.0,
+            job: furthest.map(|job| (job.facts.job.as_str(), time(job))),
+        }
     }
 }
 

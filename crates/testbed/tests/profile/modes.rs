@@ -57,7 +57,7 @@ fn a_gang_is_set_alike_and_its_power_is_that_of_one_gpu() {
     for record in machine.records() {
         let powers: Vec<f64> = record.gpus.iter().map(|gpu| gpu.power_w.unwrap()).collect();
         assert_eq!(record.gpus[0].sm_mhz, record.gpus[1].sm_mhz);
-        assert!((record.power_w.unwrap().value - (powers[0] + powers[1]) / 2.0).abs() < 1e-9);
+        assert!((record.power_w.unwrap().value - f64::midpoint(powers[0], powers[1])).abs() < 1e-9);
     }
 }
 
