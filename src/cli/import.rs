@@ -349,7 +349,7 @@ mod tests {
             lenient: false,
             json: false,
         };
-        fs::write(&path, text.lines().take(5).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        fs::write(&path, text.split_inclusive('\n').take(5).collect::<String>()).unwrap();
         assert_eq!(run(&args(&run_dir)).unwrap_err().0[0].code, Code::D14);
         for broken in ["no line\n", ""] {
             fs::write(&path, broken).unwrap();
