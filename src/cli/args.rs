@@ -131,11 +131,12 @@ it after the current run. What the figures mean is in docs/benchmarking.md. Exit
     /// Describe a network as the tree of an instance.
     #[command(after_help = "Example:\n  rats topology reduce clos.json -o cluster.json")]
     Topology(TopologyArgs),
-    /// Turn published measurements into profiles and GPU types.
+    /// Turn published measurements, and runs of your own, into profiles and GPU types.
     #[command(after_help = "\
 Examples:
   rats import zeus zeus-nsdi23 -o instances/profiles
   rats import csv measured.csv -o profiles --json
+  rats import trace rats-run -o measured
   rats import clocks gpu-clocks -o instances/gpus
 
 `docs/formats.md` describes the table of `csv` and the profiles. A damaged row makes exit code 2 and nothing is written,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Answer;
 use crate::document::{Suspicion, json};
-use crate::import::{Findings, Imported, Source, import, write};
+use crate::import::{Findings, Imported, Source, import, import_runs, write};
 use crate::report::{Align, count, printable, table};
 
 /// Of `rats import`.
@@ -57,12 +57,14 @@ pub enum SourceOf {
     Mpt,
     /// A plain table of your own.
     Csv,
+    /// Runs of `rats execute`: their folders, or their traces.
+    Trace,
     /// Clocks and power limits out of `nvidia-smi` dumps, as files of format `rats.gpu/1`.
     Clocks,
 }
 
 impl SourceOf {
-    /// Whose profiles they are; none for clocks, which are no profiles.
+    /// Whose published files they are; none for clocks, which are no profiles, and for runs of our own.
     pub fn of_profiles(self) -> Option<Source> {
         match self {
             Self::Zeus => Some(Source::Zeus),
@@ -75,7 +77,7 @@ impl SourceOf {
             Self::KernelTuner => Some(Source::KernelTuner),
             Self::Mpt => Some(Source::Mpt),
             Self::Csv => Some(Source::Csv),
-            Self::Clocks => None,
+            Self::Trace | Self::Clocks => None,
         }
     }
 }
@@ -123,8 +125,11 @@ struct PairsEntry {
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<Answer, Problems> {
-    let Some(source) = args.source.of_profiles() else { return clocks(args) };
-    let imported = import(source, &args.paths)?;
+    let (name, imported) = match args.source.of_profiles() {
+        Some(source) => (source.name(), import(source, &args.paths)?),
+        None if args.source == SourceOf::Trace => ("trace", import_runs(&args.paths)?),
+        None => return clocks(args),
+    };
     if !args.lenient && !imported.findings.damaged.is_empty() {
         return Err(Problems(imported.findings.damaged));
     }
@@ -132,8 +137,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Answer, Problems> {
         return Err(Problems(imported.findings.damaged));
     }
     let written = write(&imported, &args.output)?;
-    let text =
-        if args.json { json(&document(source, imported, written)) } else { text(&imported, args, written.len()) };
+    let text = if args.json { json(&document(name, imported, written)) } else { text(&imported, args, written.len()) };
     Ok(Answer::done(text))
 }
 
@@ -145,7 +149,7 @@ fn clocks(args: &ImportArgs) -> Result<Answer, Problems> {
     }
 }
 
-fn document(source: Source, imported: Imported, written: Vec<PathBuf>) -> Document {
+fn document(source: &'static str, imported: Imported, written: Vec<PathBuf>) -> Document {
     let damaged = |problem: &Problem| Suspicion {
         code: problem.code.id(),
         place: problem.place.clone(),
@@ -153,7 +157,7 @@ fn document(source: Source, imported: Imported, written: Vec<PathBuf>) -> Docume
     };
     let findings = imported.findings;
     Document {
-        source: source.name(),
+        source,
         files: findings
             .files
             .into_iter()
@@ -283,6 +287,75 @@ mod tests {
         assert_eq!(document["files"][0]["left_out"], 1);
         assert_eq!(document["damaged"][0]["code"], "D04");
         assert_eq!(document["profiles"][0]["id"], "a40-net");
+    }
+
+    /// Job `a` on one A40 at 1000 MHz: 20 s of start-up, then 100 steps of 5 s at 210 W by the GPU's counter.
+    fn run_folder(folder: &Path, last: &str) -> PathBuf {
+        let planned =
+            r#"{"job":"a","option":0,"point":{"sm_mhz":1000},"start":0,"ticks":10,"gpus":["n/0"],"power_w":200.0,
+            "peak_w":200.0,"idle_w":30.0,"gpu_type":"a40","workload":"net"}"#
+                .replace('\n', "");
+        let state = |state: &str, more: &str| format!(r#""event":"job","job":"a","state":"{state}","attempt":1{more}"#);
+        let progress = |done: u32| format!(r#""event":"progress","job":"a","done":{done},"all":100"#);
+        let lines = [
+            (0.0, r#""event":"begin","format":"rats.trace/1","version":"0","run":"r","pid":1,"host":"h","plan_s":0.0,"speedup":1.0,"hz":1.0,"gpus":[["n/0","GPU-0"]]"#.to_owned()),
+            (0.0, format!(r#""event":"plan","instance":"i","tick_s":60,"origin_s":0.0,"jobs":[{planned}],"energy_j":9.0,"run_j":8.0"#)),
+            (1.0, r#""event":"set","gpu":"n/0","job":"a","requested":{"sm_mhz":1000},"applied":{"sm_mhz":1005},"took_s":0.1"#.to_owned()),
+            (10.0, state("running", r#","counters_j":[1000.0]"#)),
+            (30.0, progress(0)),
+            (530.0, progress(100)),
+            (530.0, state("done", &format!(r#","counters_j":[{}],"steps":100"#, 1000.0 + 520.0 * 210.0))),
+        ];
+        let run = folder.join("run");
+        fs::create_dir_all(&run).unwrap();
+        let text: String = lines.map(|(t, what)| format!("{{\"t\":{t},\"wall\":{t},{what}}}\n")).concat();
+        fs::write(run.join("trace.jsonl"), text + last).unwrap();
+        run
+    }
+
+    #[test]
+    fn a_run_becomes_the_profiles_that_its_report_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let run_dir = run_folder(folder.path(), "{\"t\": 5");
+        let output = folder.path().join("out");
+        let args =
+            ImportArgs { source: SourceOf::Trace, paths: vec![run_dir.clone()], output, lenient: false, json: true };
+        let answer = run(&args).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!((&document["source"], &document["files"][0]["rows"]), (&"trace".into(), &7.into()));
+        assert!(document["notes"][0].as_str().unwrap().contains("cut short"), "{}", answer.text);
+        let text = fs::read(folder.path().join("out/a40-net-trace.json")).unwrap();
+        let profile = rats_domain::profile::Profile::read(&text).unwrap().profile;
+        let point = &profile.points[0];
+        assert_eq!((profile.points.len(), point.sm_mhz), (1, Some(1005)));
+        assert!((point.step_s.unwrap() - 5.0).abs() < 1e-9 && (point.power_w.unwrap() - 210.0).abs() < 1e-9);
+        // The other way to the same profile.
+        let trace = rats_testbed::trace::read(&run_dir.join("trace.jsonl")).unwrap();
+        let source = run_dir.join("trace.jsonl").display().to_string();
+        let reported = rats_testbed::verdict::profiles(&trace, &source).unwrap();
+        assert_eq!(serde_json::from_slice::<rats_domain::format::ProfileFile>(&text).unwrap(), reported[0]);
+    }
+
+    #[test]
+    fn a_run_without_success_and_a_file_that_is_no_trace_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let run_dir = run_folder(folder.path(), "");
+        let path = run_dir.join("trace.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        let args = |path: &Path| ImportArgs {
+            source: SourceOf::Trace,
+            paths: vec![path.to_owned()],
+            output: folder.path().join("out"),
+            lenient: false,
+            json: false,
+        };
+        fs::write(&path, text.split_inclusive('\n').take(5).collect::<String>()).unwrap();
+        assert_eq!(run(&args(&run_dir)).unwrap_err().0[0].code, Code::D14);
+        for broken in ["no line\n", ""] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(run(&args(&path)).unwrap_err().0[0].code, Code::X11);
+        }
+        assert!(!folder.path().join("out").exists());
     }
 
     #[test]

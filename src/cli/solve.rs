@@ -307,7 +307,7 @@ impl Baseline {
     }
 }
 
-fn problems(solver: &str, fault: &SolverFault) -> Problems {
+pub(super) fn problems(solver: &str, fault: &SolverFault) -> Problems {
     match fault {
         SolverFault::Refused(reason) => Problem::new(Code::U04, solver, format!("{reason}.")).into(),
         SolverFault::Invalid(violations) if violations.is_empty() => {

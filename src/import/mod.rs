@@ -14,6 +14,7 @@ mod mpt;
 mod muri;
 mod names;
 mod perseus;
+mod runs;
 mod shape;
 mod suspicion;
 mod table;
@@ -34,6 +35,7 @@ use rats_domain::profile::Profile;
 
 pub use self::findings::{FileRows, Findings, Unread};
 pub use self::input::Input;
+pub use self::runs::import_runs;
 use crate::io;
 
 /// Whose layout the files have.
@@ -144,6 +146,11 @@ pub fn import_files(source: Source, inputs: &[Input]) -> Imported {
         Source::Csv => csv::import(inputs, &mut imported),
     }
     strangers(source, inputs, &mut imported.findings);
+    finished(imported)
+}
+
+/// What every source has in common: suspicion, order, validity.
+fn finished(mut imported: Imported) -> Imported {
     suspicion::look(&mut imported);
     imported.profiles.sort_by(|a, b| a.id.cmp(&b.id));
     imported.pairs.sort_by(|a, b| a.id.cmp(&b.id));

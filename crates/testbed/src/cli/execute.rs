@@ -21,7 +21,7 @@ use crate::custody::guardian::this_program;
 use crate::execute::{Hooks, JobsFile, Outcome, Replan, Request, Settings, prepare};
 use crate::inventory::Inventory;
 use crate::process::expand;
-use crate::trace::Line;
+use crate::trace::{Line, TRACE_FILE};
 
 /// The environment variable that names the simulator's configuration.
 const SIMULATOR: &str = "NVML_SIM_CONFIG";
@@ -32,6 +32,7 @@ const SIMULATOR: &str = "NVML_SIM_CONFIG";
 Examples:
   rats execute instance.json plan.json --inventory inventory.json --dry-run
   rats execute instance.json plan.json --inventory inventory.json --jobs jobs.json --run-dir runs/monday
+  rats execute instance.json plan.json --inventory inventory.json --replan
 
 Ctrl-C once: nothing more is started, what runs may end. Twice: what runs is ended. GPUs are put back either way.
 Run again with the same --run-dir: what has not run is carried out. Exit code 0 if every job succeeded and every GPU is as
@@ -74,6 +75,12 @@ pub struct ExecuteArgs {
     /// Have what has not started planned anew after drift or a lost GPU, by this command: it reads {instance} and writes {plan}.
     #[arg(long, value_name = "COMMAND")]
     pub replan_with: Option<String>,
+    /// Have it planned anew by the solver of this program (`rats` has one, `rats-testbed` has none).
+    #[arg(long, conflicts_with = "replan_with")]
+    pub replan: bool,
+    /// Seconds that the solver may take for a new plan.
+    #[arg(long, value_name = "S", default_value_t = 5.0, requires = "replan")]
+    pub replan_seconds: f64,
     /// Seconds of plan time in one second; on the simulator only [default there: as it is configured].
     #[arg(long)]
     pub speedup: Option<f64>,
@@ -85,12 +92,17 @@ pub struct ExecuteArgs {
     pub state: StateArgs,
 }
 
-/// Carries a plan out. `replan`: what makes new plans, unless the arguments name a command.
+/// Carries a plan out. `solver`: what `--replan` has new plans made by; absent in a program without solvers.
 ///
 /// # Errors
 /// Everything that keeps it from starting.
-pub fn run(args: &ExecuteArgs, replan: Option<&Replan<'_>>) -> Result<Answer, Problems> {
+pub fn run(args: &ExecuteArgs, solver: Option<&Replan<'_>>) -> Result<Answer, Problems> {
     let (request, warnings) = request(args)?;
+    if args.replan && solver.is_none() {
+        let message = "--replan needs a solver, and this program has none; name a command with --replan-with.";
+        return Err(Problem::new(Code::U05, "command line", message).into());
+    }
+    within("replan-seconds", args.replan_seconds, 0.1, 86_400.0)?;
     let prepared = prepare(request)?;
     if args.dry_run {
         let mut text = String::new();
@@ -115,7 +127,11 @@ pub fn run(args: &ExecuteArgs, replan: Option<&Replan<'_>>) -> Result<Answer, Pr
             live.tell(line);
         }
     };
-    let hooks = Hooks { interrupts: interrupts()?, replan: by_command.or(replan), observe: &mut observe };
+    let hooks = Hooks {
+        interrupts: interrupts()?,
+        replan: by_command.or(solver.filter(|_| args.replan)),
+        observe: &mut observe,
+    };
     let outcome = prepared.execute(hooks)?;
     let text = if args.json { String::new() } else { text(&outcome, &args.run_dir) };
     Ok(Answer { text, exit: u8::from(!outcome.is_complete()), warnings })
@@ -160,14 +176,12 @@ fn request(args: &ExecuteArgs) -> Result<(Request, Vec<Warning>), Problems> {
 }
 
 fn settings(args: &ExecuteArgs) -> Result<Settings, Problem> {
-    let wrong = |message: String| Problem::new(Code::U05, "command line", message);
-    let within = |name: &str, value: f64, least: f64, most: f64| {
-        let is_within = (least..=most).contains(&value);
-        if is_within { Ok(value) } else { Err(wrong(format!("--{name} must lie between {least} and {most}."))) }
-    };
     let speedup = match args.speedup {
         Some(speedup) if is_simulated() => within("speedup", speedup, 1e-3, 1e6)?,
-        Some(_) => return Err(wrong(format!("--speedup needs the simulator: {SIMULATOR} is not set."))),
+        Some(_) => {
+            let message = format!("--speedup needs the simulator: {SIMULATOR} is not set.");
+            return Err(Problem::new(Code::U05, "command line", message));
+        }
         None => simulated_speedup(),
     };
     Ok(Settings {
@@ -178,6 +192,13 @@ fn settings(args: &ExecuteArgs) -> Result<Settings, Problem> {
         grace: Duration::from_secs_f64(within("grace", args.grace, 0.0, 86_400.0)?),
         speedup,
     })
+}
+
+fn within(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Problem> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Problem::new(Code::U05, "command line", format!("--{name} must lie between {least} and {most}.")))
 }
 
 fn is_simulated() -> bool {
@@ -247,6 +268,6 @@ fn text(outcome: &Outcome, run_dir: &Path) -> String {
     for problem in &outcome.marks_left {
         let _ = writeln!(text, "  {problem}");
     }
-    let _ = writeln!(text, "trace: {}", run_dir.join("trace.jsonl").display());
+    let _ = writeln!(text, "trace: {}", run_dir.join(TRACE_FILE).display());
     text
 }

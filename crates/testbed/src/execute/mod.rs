@@ -44,7 +44,7 @@ use rats_system::clock::Stopwatch;
 use crate::custody::{Custody, StateDir, Terms};
 use crate::gpu::{Gpu, Gpus};
 use crate::inventory::Inventory;
-use crate::trace::{Line, Record, Writer};
+use crate::trace::{Line, Record, TRACE_FILE, Writer};
 
 pub use self::jobs_file::JobsFile;
 use self::leg::Leg;
@@ -174,7 +174,9 @@ impl Prepared {
     pub fn execute(self, hooks: Hooks<'_>) -> Result<Outcome, Problems> {
         let Self { request, gpus, machines, past, leg } = self;
         past.begin(&request)?;
-        let mut trace = Writer::open(&request.run_dir.join("trace.jsonl"), Stopwatch::start())?;
+        let mut trace = Writer::open(&request.run_dir.join(TRACE_FILE), Stopwatch::start())?;
+        let read: Vec<Gpu> = machines.iter().map(|(_, gpu)| gpu.clone()).collect();
+        let rounds = gpus.rounds(&read).map_err(|error| error.problem("NVML"))?;
         let mut used: Vec<Gpu> = machines.iter().map(|(_, gpu)| gpu.clone()).collect();
         used.sort_by(|a, b| a.uuid().cmp(b.uuid()));
         let terms =
@@ -190,7 +192,7 @@ impl Prepared {
         trace.count_from(watch);
         let observe = hooks.observe;
         let mut run = Run::new(&request, &machines, &custody, leg, trace, watch, &mut *observe);
-        run.carry_out(&past, hooks.interrupts, hooks.replan);
+        run.carry_out(&past, rounds, hooks.interrupts, hooks.replan);
         let (mut outcome, mut trace) = run.close();
         outcome.restored(custody.end(&used));
         let (line, _) = trace.write(Record::End(outcome.end()));

@@ -76,6 +76,7 @@ fn left(leg: &Leg, id: JobId, shift: i64, fractions: &BTreeMap<String, f64>) -> 
         let end = since - shift + option.ticks;
         job.fixed = Some(FixedFile { option: 0, start: since - shift, gpus });
         job.options = vec![option];
+        keep_physics(&mut job, placement.option.position());
         job.requested = 0;
         job.after = Vec::new();
         end
@@ -91,6 +92,15 @@ fn left(leg: &Leg, id: JobId, shift: i64, fractions: &BTreeMap<String, f64>) -> 
         }
     }
     job
+}
+
+/// `physics` states the options in their order.
+fn keep_physics(job: &mut JobFile, option: usize) {
+    let options =
+        job.physics.as_mut().and_then(|physics| physics.get_mut("options")).and_then(|list| list.as_array_mut());
+    if let Some(options) = options {
+        *options = options.get(option).cloned().into_iter().collect();
+    }
 }
 
 /// Ticks that a running job is expected to take in all, after `elapsed` of them.
@@ -196,5 +206,22 @@ impl Derived {
         engine.set_replans(true);
         let origin_s = old.origin_s + Ticks(self.shift).seconds(length);
         Ok(Leg { engine, file: self.file, work, origin_s })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_option_that_stays_keeps_what_it_is_made_of() {
+        let option = json!({"gpu_type": "a", "gpus": 1, "span": "island", "ticks": 1, "power_w": 1});
+        let physics = json!({"profiles": ["p"], "options": [{"steps": 1}, {"steps": 2}]});
+        let job = json!({"id": "j", "options": [option.clone(), option], "physics": physics});
+        let mut job: JobFile = serde_json::from_value(job).unwrap();
+        keep_physics(&mut job, 1);
+        assert_eq!(job.physics, Some(json!({"profiles": ["p"], "options": [{"steps": 2}]})));
     }
 }

@@ -12,7 +12,7 @@ use rats_system::files::write;
 use serde::Serialize;
 
 use super::Request;
-use crate::trace::{JobState, Record, read};
+use crate::trace::{JobState, Record, TRACE_FILE, read};
 
 /// The past of a run's directory.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Past {
                 return Err(Problem::new(Code::X17, request.run_dir.display().to_string(), message).into());
             }
         }
-        let trace = request.run_dir.join("trace.jsonl");
+        let trace = request.run_dir.join(TRACE_FILE);
         if fs::metadata(&trace).is_ok_and(|metadata| metadata.is_file()) {
             past.look(&trace)?;
         }

@@ -22,7 +22,11 @@ use super::sampler::{Jitter, sample};
 use super::{Replan, Request, run_problem};
 use crate::custody::Custody;
 use crate::engine::{Action, Cause, Ending, Event, Moment, Why};
+use crate::gpu::Rounds;
 use crate::trace::{Begin, FORMAT, JobRecord, JobState, Line, Note, Record, Writer};
+
+/// Plan time between readings of everything: temperature, memory clock and throttle reasons change slowly, and each costs a call.
+const WHOLE: Duration = Duration::from_secs(1);
 
 /// A run under way.
 pub(super) struct Run<'r> {
@@ -90,7 +94,13 @@ impl<'r> Run<'r> {
     }
 
     /// Carries the plan out as far as it can be.
-    pub fn carry_out(&mut self, past: &Past, interrupts: &AtomicU32, replan: Option<&'r Replan<'r>>) {
+    pub fn carry_out(
+        &mut self,
+        past: &Past,
+        mut rounds: Rounds,
+        interrupts: &AtomicU32,
+        replan: Option<&'r Replan<'r>>,
+    ) {
         self.plan_s = past.plan_s(self.request.settings.speedup);
         for job in past.done() {
             self.states.insert(job.to_owned(), (JobState::Done, None));
@@ -98,11 +108,12 @@ impl<'r> Run<'r> {
         self.begin();
         let (messages, inbox) = mpsc::channel();
         let (stop, stopped) = mpsc::channel();
-        let all: Vec<_> = self.machines.iter().map(|(_, gpu)| gpu.clone()).collect();
-        let hz = self.request.settings.hz;
+        let settings = &self.request.settings;
+        let period = Duration::from_secs_f64(1.0 / settings.hz);
+        let whole = WHOLE.div_f64(settings.speedup.max(1.0));
         self.jitter = std::thread::scope(|scope| {
             let to_run = messages.clone();
-            let sampler = scope.spawn(move || sample(&all, hz, &stopped, &to_run));
+            let sampler = scope.spawn(move || sample(&mut rounds, (period, whole), &stopped, &to_run));
             self.leg.engine.set_replans(replan.is_some());
             let threads = Threads { scope, messages, replan };
             self.watch_over(&threads, &inbox, interrupts);

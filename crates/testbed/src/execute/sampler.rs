@@ -6,7 +6,7 @@ use std::time::Duration;
 use rats_system::clock::Stopwatch;
 
 use super::gpus::{Message, reading};
-use crate::gpu::{Gpu, GpuError};
+use crate::gpu::{Depth, GpuError, Rounds};
 use crate::trace::Sampling;
 
 /// Width of a class of deviations.
@@ -57,21 +57,29 @@ impl Jitter {
     }
 }
 
-/// Reads until `stop` is closed. A GPU that is lost is not asked again.
-pub(super) fn sample(gpus: &[Gpu], hz: f64, stop: &Receiver<()>, messages: &Sender<Message>) -> Jitter {
-    let period = Duration::from_secs_f64(1.0 / hz);
+/// Reads GPUs until `stop` is closed, everything about them every `whole` only. One that is lost is not asked again.
+pub(super) fn sample(
+    rounds: &mut Rounds,
+    (period, whole): (Duration, Duration),
+    stop: &Receiver<()>,
+    messages: &Sender<Message>,
+) -> Jitter {
     let (watch, mut jitter) = (Stopwatch::start(), Jitter::default());
-    let mut dead = vec![false; gpus.len()];
-    let mut due = Duration::ZERO;
+    let mut dead = vec![false; rounds.count()];
+    let (mut due, mut whole_due) = (Duration::ZERO, Duration::ZERO);
     loop {
         match stop.recv_timeout(due.saturating_sub(watch.elapsed())) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return jitter,
         }
         jitter.add(watch.elapsed().saturating_sub(due));
-        let (mut readings, mut errors) = (Vec::with_capacity(gpus.len()), Vec::new());
-        for (position, gpu) in gpus.iter().enumerate() {
-            let result = if dead[position] { None } else { Some(gpu.sample()) };
+        let depth = if whole_due <= due { Depth::Whole } else { Depth::Brief };
+        if depth == Depth::Whole {
+            whole_due = due + whole;
+        }
+        let depths = dead.iter().map(|&dead| if dead { Depth::Nothing } else { depth }).collect();
+        let (mut readings, mut errors) = (Vec::with_capacity(dead.len()), Vec::new());
+        for (position, result) in rounds.read(depths).into_iter().enumerate() {
             match result {
                 Some(Ok(sample)) => readings.push(Some(reading(&sample))),
                 Some(Err(error)) => {

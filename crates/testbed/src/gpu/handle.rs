@@ -12,7 +12,7 @@ use super::error::GpuError;
 use super::facts::{Facts, optional};
 use super::library::{Deadlines, lookup};
 use super::sample::Sample;
-use super::worker::Worker;
+use super::worker::{Handles, Worker};
 use super::{Megahertz, Uuid};
 
 /// A GPU of this machine. Clones share one thread, so calls of one GPU never overlap.
@@ -267,17 +267,25 @@ impl Calls {
         call: impl for<'n> FnOnce(&mut Device<'n>) -> Result<T, GpuError> + Send + 'static,
     ) -> Result<T, GpuError> {
         let uuid = self.uuid.clone();
-        self.worker.call(what, deadline, move |nvml, slot| {
-            let device = match slot {
-                Some(device) => device,
-                None => slot.insert(lookup(nvml, &uuid).map_err(|error| match error {
-                    NvmlError::NotFound | NvmlError::InvalidArg => GpuError::Unknown,
-                    error => GpuError::of(&error, what),
-                })?),
-            };
-            call(device)
-        })
+        self.worker.call(what, deadline, move |nvml, handles| call(device(nvml, handles, &uuid, what)?))
     }
+}
+
+/// The handle of a GPU, looked up at its first use.
+pub(super) fn device<'h, 'n>(
+    nvml: &'n Nvml,
+    handles: &'h mut Handles<'n>,
+    uuid: &Uuid,
+    what: &'static str,
+) -> Result<&'h mut Device<'n>, GpuError> {
+    if !handles.contains_key(uuid) {
+        let found = lookup(nvml, uuid).map_err(|error| match error {
+            NvmlError::NotFound | NvmlError::InvalidArg => GpuError::Unknown,
+            error => GpuError::of(&error, what),
+        })?;
+        handles.insert(uuid.clone(), found);
+    }
+    handles.get_mut(uuid).ok_or(GpuError::Unknown)
 }
 
 fn mig(device: &Device<'_>) -> Result<Mig, GpuError> {

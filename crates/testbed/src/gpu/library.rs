@@ -13,6 +13,7 @@ use super::error::GpuError;
 use super::facts::optional;
 use super::handle::Gpu;
 use super::links::Ancestor;
+use super::rounds::Rounds;
 use super::worker::Worker;
 
 /// The name under which drivers install NVML. The one without `.1` comes with development packages only.
@@ -145,6 +146,15 @@ impl Gpus {
     /// There is none, or it does not answer.
     pub fn gpu(&self, uuid: &Uuid) -> Result<Gpu, GpuError> {
         Gpu::open(Arc::clone(&self.nvml), uuid.clone(), self.deadlines)
+    }
+
+    /// Readings of these GPUs, again and again.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub fn rounds(&self, gpus: &[Gpu]) -> Result<Rounds, GpuError> {
+        let uuids = gpus.iter().map(|gpu| gpu.uuid().clone()).collect();
+        Rounds::new(Arc::clone(&self.nvml), uuids, self.deadlines.call)
     }
 
     /// How far apart two GPUs are on PCIe; absent where the driver does not say.

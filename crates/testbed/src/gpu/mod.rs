@@ -10,6 +10,7 @@ mod handle;
 mod library;
 mod links;
 mod names;
+mod rounds;
 mod sample;
 mod worker;
 
@@ -23,6 +24,7 @@ pub use handle::{Applied, Gpu, Mig, Setting};
 pub use library::{DEFAULT_LIBRARY, Deadlines, Gpus, LIBRARY_VARIABLE, Listing};
 pub use links::{Ancestor, Link};
 pub use names::type_id;
+pub use rounds::{Depth, Rounds};
 pub use sample::{Sample, Throttle};
 
 /// A clock in MHz.

@@ -24,6 +24,8 @@ const REASONS: [(u64, &str); 9] = [
     (0x100, "display"),
 ];
 
+const WHAT: &str = "reading clocks and power";
+
 /// Why a clock is lower than it could be: the bits that NVML reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttle(pub u64);
@@ -77,19 +79,36 @@ impl Sample {
         self.power.or(self.power_instant)
     }
 
+    /// Power (the averaged one only without that of this instant), SM clock and energy.
+    pub(super) fn brief(device: &Device<'_>) -> Result<Self, GpuError> {
+        let power_instant = instant(device)?;
+        let power = if power_instant.is_none() { power(device)? } else { None };
+        Ok(Self { sm: clock(device, Clock::SM)?, power, power_instant, energy: energy(device)?, ..Self::default() })
+    }
+
     pub(super) fn read(device: &Device<'_>) -> Result<Self, GpuError> {
-        const WHAT: &str = "reading clocks and power";
-        let clock = |clock| Ok(optional(device.clock_info(clock), WHAT)?.map(|mhz| Megahertz(mhz.into())));
         Ok(Self {
-            sm: clock(Clock::SM)?,
-            mem: clock(Clock::Memory)?,
+            sm: clock(device, Clock::SM)?,
+            mem: clock(device, Clock::Memory)?,
             temperature_c: optional(device.temperature(TemperatureSensor::Gpu), WHAT)?.map(i64::from),
-            power: optional(device.power_usage(), WHAT)?.map(|mw| Milliwatts(mw.into())),
+            power: power(device)?,
             power_instant: instant(device)?,
-            energy: optional(device.total_energy_consumption(), WHAT)?.map(|mj| Millijoules(mj.into())),
+            energy: energy(device)?,
             throttle: optional(device.current_throttle_reasons(), WHAT)?.map(|reasons| Throttle(reasons.bits())),
         })
     }
+}
+
+fn clock(device: &Device<'_>, clock: Clock) -> Result<Option<Megahertz>, GpuError> {
+    Ok(optional(device.clock_info(clock), WHAT)?.map(|mhz| Megahertz(mhz.into())))
+}
+
+fn power(device: &Device<'_>) -> Result<Option<Milliwatts>, GpuError> {
+    Ok(optional(device.power_usage(), WHAT)?.map(|mw| Milliwatts(mw.into())))
+}
+
+fn energy(device: &Device<'_>) -> Result<Option<Millijoules>, GpuError> {
+    Ok(optional(device.total_energy_consumption(), WHAT)?.map(|mj| Millijoules(mj.into())))
 }
 
 fn instant(device: &Device<'_>) -> Result<Option<Milliwatts>, GpuError> {

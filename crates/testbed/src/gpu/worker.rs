@@ -4,6 +4,7 @@
 //! has not come back by then is [`GpuError::Unresponsive`], at once for every further call until the thread is free
 //! again. The thread itself cannot be ended; it dies with the process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -12,12 +13,16 @@ use std::time::Duration;
 
 use nvml_wrapper::{Device, Nvml};
 
+use super::Uuid;
 use super::error::GpuError;
 
-/// The handle that a thread keeps between calls. Looking a GPU up again fails as soon as *any* GPU is lost.
-pub(super) type Slot<'n> = Option<Device<'n>>;
+/// The handles that a thread keeps between calls. Looking a GPU up again fails as soon as *any* GPU is lost.
+pub(super) type Handles<'n> = BTreeMap<Uuid, Device<'n>>;
 
-type Job = Box<dyn for<'n> FnOnce(&'n Nvml, &mut Slot<'n>) + Send>;
+/// Parts into which a deadline is divided, to see progress between them.
+const PARTS: u32 = 4;
+
+type Job = Box<dyn for<'n> FnOnce(&'n Nvml, &mut Handles<'n>) + Send>;
 
 /// A thread that makes calls one after the other.
 #[derive(Clone, Debug)]
@@ -37,9 +42,9 @@ impl Worker {
         let freed = Arc::clone(&stuck);
         let work = move || {
             let nvml: &Nvml = &nvml;
-            let mut slot = None;
+            let mut handles = Handles::new();
             for job in queue {
-                job(nvml, &mut slot);
+                job(nvml, &mut handles);
                 freed.store(false, Ordering::Release);
             }
         };
@@ -53,26 +58,42 @@ impl Worker {
         &self,
         what: &'static str,
         deadline: Duration,
-        call: impl for<'n> FnOnce(&'n Nvml, &mut Slot<'n>) -> Result<T, GpuError> + Send + 'static,
+        call: impl for<'n> FnOnce(&'n Nvml, &mut Handles<'n>) -> Result<T, GpuError> + Send + 'static,
+    ) -> Result<T, GpuError> {
+        self.call_while(what, deadline, || 0, call)
+    }
+
+    /// Makes several calls in one go; the deadline counts anew (to a quarter) whenever `progress` moves.
+    pub(super) fn call_while<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        deadline: Duration,
+        progress: impl Fn() -> usize,
+        call: impl for<'n> FnOnce(&'n Nvml, &mut Handles<'n>) -> Result<T, GpuError> + Send + 'static,
     ) -> Result<T, GpuError> {
         let late = GpuError::Unresponsive { what, after: deadline };
         if self.stuck.load(Ordering::Acquire) {
             return Err(late);
         }
         let (reply, answer) = mpsc::sync_channel(1);
-        let job: Job = Box::new(move |nvml, slot| {
+        let job: Job = Box::new(move |nvml, handles| {
             // Nobody waits any more after the deadline.
-            let _ = reply.send(call(nvml, slot));
+            let _ = reply.send(call(nvml, handles));
         });
         let ended = || GpuError::Failed { what, reason: "its thread has ended".to_owned() };
         self.jobs.send(job).map_err(|_| ended())?;
-        match answer.recv_timeout(deadline) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => {
-                self.stuck.store(true, Ordering::Release);
-                Err(late)
+        let (mut reached, mut waited) = (progress(), 0);
+        loop {
+            match answer.recv_timeout(deadline / PARTS) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) if progress() != reached => (reached, waited) = (progress(), 0),
+                Err(RecvTimeoutError::Timeout) if waited + 1 < PARTS => waited += 1,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.stuck.store(true, Ordering::Release);
+                    return Err(late);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(ended()),
             }
-            Err(RecvTimeoutError::Disconnected) => Err(ended()),
         }
     }
 }

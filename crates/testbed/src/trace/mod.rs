@@ -7,6 +7,6 @@ mod write;
 pub use self::read::{Trace, read};
 pub use self::record::{
     Begin, End, FORMAT, JobRecord, JobState, Line, Note, Planned, PlannedJob, Reading, Record, Sampling, SetRecord,
-    TracePoint,
+    TRACE_FILE, TracePoint,
 };
 pub use self::write::Writer;

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The value of `format` in the first line of every run.
 pub const FORMAT: &str = "rats.trace/1";
 
+/// Its name in the folder of a run.
+pub const TRACE_FILE: &str = "trace.jsonl";
+
 /// One line: when, and what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {

@@ -335,7 +335,7 @@ impl Readings {
         Some(between + (first_at - from) * first + (to - last_at) * last)
     }
 
-    /// Mean SM clock over that of the point, and share of readings in which something held a clock down.
+    /// Mean SM clock over that of the point, and share of the readings with throttle reasons in which something held a clock down.
     fn clocks(&self, gpus: &[String], from: f64, to: f64, point: &TracePoint) -> (Option<f64>, f64) {
         let gpus: BTreeSet<&String> = gpus.iter().collect();
         let within = self.rounds.iter().filter(|&&(at, _)| from <= at && at <= to);
@@ -345,10 +345,11 @@ impl Readings {
         if readings.is_empty() {
             return (None, 0.0);
         }
-        let tainted = readings.iter().filter(|reading| Throttle(reading.throttle.unwrap_or(0)).is_taint()).count();
+        let reasons: Vec<u64> = readings.iter().filter_map(|reading| reading.throttle).collect();
+        let tainted = reasons.iter().filter(|&&bits| Throttle(bits).is_taint()).count();
         let clocks: Vec<f64> = readings.iter().filter_map(|reading| reading.sm_mhz).map(|mhz| mhz as f64).collect();
         let mean = clocks.iter().sum::<f64>() / clocks.len().max(1) as f64;
         let share = point.sm_mhz.filter(|_| !clocks.is_empty()).map(|mhz| mean / mhz as f64);
-        (share, tainted as f64 / readings.len() as f64)
+        (share, tainted as f64 / reasons.len().max(1) as f64)
     }
 }
