@@ -66,14 +66,14 @@ mod tests {
             "format": "rats.instance/1", "name": "i+3", "tick_s": 10, "horizon": horizon,
             "cluster": {"gpu_types": [{"id": "a", "idle_w": 50}], "nodes": [{
                 "id": "n", "gpu_type": "a", "gpus": 2, "on_at_start": true,
-                "unavailable": [{"from": 0, "to": 1 << 30, "gpus": [1]}]
+                "unavailable": [[0, horizon, [1]]]
             }]},
             "objective": [{"term": "energy", "weight": 1}],
             "jobs": [
                 {"id": "runs", "options": [{"gpu_type": "a", "gpus": 1, "span": "island", "ticks": 5, "power_w": 300}],
                  "fixed": {"option": 0, "start": -3, "gpus": ["n/0"]}},
                 {"id": "b", "options": options.clone()},
-                {"id": "c", "options": options, "after": ["b"], "deadline": 12}
+                {"id": "c", "options": options, "after": ["b"], "deadline": horizon.min(12)}
             ]
         }))
         .unwrap()
