@@ -13,13 +13,14 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use memmap2::MmapRaw;
 
 use crate::state::State;
 
 /// Begins every state file; the last digits count layouts.
-const MAGIC: u64 = 0x7261_7473_5f73_0001;
+const MAGIC: u64 = 0x7261_7473_5f73_0002;
 /// Bytes before the first copy.
 const HEADER: usize = 64;
 /// Bytes from one copy to the next, a multiple of the alignment of [`State`].
@@ -37,6 +38,20 @@ struct Header {
 pub struct Shared {
     path: PathBuf,
     map: MmapRaw,
+    lock: Mutex<Lock>,
+}
+
+/// The open file whose lock this process takes. Its threads exclude each other by the mutex around it.
+#[derive(Debug)]
+struct Lock {
+    file: File,
+    pid: u32,
+}
+
+impl Lock {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, pid: std::process::id() })
+    }
 }
 
 impl Shared {
@@ -53,7 +68,7 @@ impl Shared {
         let map = MmapRaw::map_raw(&file)?;
         // The mapping keeps the open file, and with it the lock, until it is released by name.
         file.unlock()?;
-        Ok(Self { path: path.to_owned(), map })
+        Ok(Self { path: path.to_owned(), map, lock: Mutex::new(Lock::open(path)?) })
     }
 
     /// Reads, changes and writes the state while no other process can; `initial` makes it where there is none.
@@ -61,10 +76,12 @@ impl Shared {
     /// # Errors
     /// The file cannot be locked any more.
     pub fn update<T>(&self, initial: impl FnOnce() -> State, change: impl FnOnce(&mut State) -> T) -> io::Result<T> {
-        // Opened anew each time: a lock belongs to an open file, so threads exclude each other as processes do, and a
-        // child that was forked does not share it.
-        let file = File::open(&self.path)?;
-        file.lock()?;
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // A lock belongs to an open file, which a forked child would share with its parent.
+        if lock.pid != std::process::id() {
+            *lock = Lock::open(&self.path)?;
+        }
+        lock.file.lock()?;
         let header = self.header();
         let current = header.current.load(Ordering::Acquire) & 1;
         let mut state = if header.magic.load(Ordering::Acquire) == MAGIC { self.read(current) } else { initial() };
@@ -72,7 +89,7 @@ impl Shared {
         self.write(current ^ 1, &state);
         header.current.store(current ^ 1, Ordering::Release);
         header.magic.store(MAGIC, Ordering::Release);
-        file.unlock()?;
+        lock.file.unlock()?;
         Ok(result)
     }
 

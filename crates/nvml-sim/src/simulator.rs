@@ -21,6 +21,8 @@ use crate::world::World;
 
 /// Real time between two looks at which processes are alive.
 const LOOK_NS: u64 = 20_000_000;
+/// Real time between two tries of their ids, which a zombie still has.
+const TRY_NS: u64 = 1_000_000;
 /// `NVML_ERROR_UNKNOWN`: the state file is gone.
 const UNKNOWN: Code = 999;
 
@@ -234,11 +236,22 @@ impl Simulator {
         &self,
         name: &str,
         gpu: Option<usize>,
+        body: impl FnMut(&World, &mut State, &Effect) -> Result<T, Code>,
+    ) -> Result<T, Code> {
+        self.judged(false, name, gpu, body)
+    }
+
+    /// A call; `changes`: it changes more than what it counts.
+    fn judged<T>(
+        &self,
+        changes: bool,
+        name: &str,
+        gpu: Option<usize>,
         mut body: impl FnMut(&World, &mut State, &Effect) -> Result<T, Code>,
     ) -> Result<T, Code> {
         let mut judged: Option<Effect> = None;
         loop {
-            let outcome = self.update_with(|state, faults| {
+            let outcome = self.update_with(changes, |state, faults| {
                 let fresh = judged.is_none();
                 let effect = *judged.get_or_insert_with(|| faults::judge(faults, state, name, gpu));
                 if fresh && effect.hang_s.is_some() {
@@ -265,7 +278,7 @@ impl Simulator {
         arguments: &str,
         mut body: impl FnMut(&World, &mut State, &Effect) -> Result<(), Code>,
     ) -> Result<(), Code> {
-        let outcome = self.call(name, Some(gpu), |world, state, effect| {
+        let outcome = self.judged(true, name, Some(gpu), |world, state, effect| {
             crate::settings::permitted(world.config.settings_need)?;
             body(world, state, effect)?;
             self.write_journal(state.real_ns, state.sim_ns, name, gpu, arguments, 0);
@@ -295,33 +308,41 @@ impl Simulator {
     /// # Errors
     /// The state file is gone.
     pub fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, SimError> {
-        self.update_with(|state, _| change(state))
+        self.update_with(true, |state, _| change(state))
             .map_err(|source| SimError::State { path: self.world.config.state.clone(), source })
     }
 
-    fn update_with<T>(&self, change: impl FnOnce(&mut State, &[Fault]) -> T) -> std::io::Result<T> {
+    fn update_with<T>(&self, changes: bool, change: impl FnOnce(&mut State, &[Fault]) -> T) -> std::io::Result<T> {
         let mut cache = self.faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         cache.refresh(&self.world.config);
         let lowered = faults::lowered(&cache.faults);
         let fresh = || State { real_ns: nanoseconds(clock::monotonic()), ..self.world.initial(self.fingerprint) };
         self.shared.update(fresh, |state| {
+            let mut lost = lost(state);
             if state.fingerprint != self.fingerprint {
                 *state = fresh();
             }
-            if state.faults_fingerprint != cache.fingerprint {
+            let other_faults = state.faults_fingerprint != cache.fingerprint;
+            if other_faults {
                 state.faults_fingerprint = cache.fingerprint;
                 state.fault_calls.fill(0);
             }
             faults::lose(&cache.faults, state);
+            if other_faults || self::lost(state) != lost {
+                self.world.settle(state, &lowered);
+            }
             let now = nanoseconds(clock::monotonic());
             let passed = now.saturating_sub(state.real_ns);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is >= 0")]
             let simulated = (passed as f64 * self.world.config.speedup) as u64;
             state.real_ns = now;
-            self.world.advance(state, state.sim_ns.saturating_add(simulated), &lowered);
-            bury(state, now);
+            self.world.follow(state, state.sim_ns.saturating_add(simulated), &lowered);
+            lost = self::lost(state);
+            let someone_died = bury(state, now);
             let result = change(state, &cache.faults);
-            self.world.advance(state, state.sim_ns, &lowered);
+            if changes || someone_died || self::lost(state) != lost {
+                self.world.settle(state, &lowered);
+            }
             result
         })
     }
@@ -361,16 +382,29 @@ impl FaultCache {
     }
 }
 
-/// Frees the entries of processes that died.
-fn bury(state: &mut State, now_ns: u64) {
+/// Which GPUs fell off the bus, a bit each.
+fn lost(state: &State) -> u64 {
+    state.gpus.iter().enumerate().fold(0, |bits, (index, gpu)| bits | u64::from(gpu.lost != 0) << index)
+}
+
+/// Frees the entries of processes that died; whether there were any.
+fn bury(state: &mut State, now_ns: u64) -> bool {
     let look = now_ns.saturating_sub(state.looked_ns) >= LOOK_NS;
+    if !look && now_ns.saturating_sub(state.tried_ns) < TRY_NS {
+        return false;
+    }
+    state.tried_ns = now_ns;
     if look {
         state.looked_ns = now_ns;
     }
     let alive = |job: &JobState| {
         if look { lives(job) } else { process::exists(job.pid) }
     };
-    state.jobs.iter_mut().filter(|job| job.used != 0 && !alive(job)).for_each(|job| job.used = 0);
+    let mut died = false;
+    for job in state.jobs.iter_mut().filter(|job| job.used != 0 && !alive(job)) {
+        (job.used, died) = (0, true);
+    }
+    died
 }
 
 /// Whether the process of an entry lives, looked up now.

@@ -21,6 +21,8 @@ pub struct State {
     pub sim_ns: u64,
     /// Real time at which processes were last looked up, ns.
     pub looked_ns: u64,
+    /// Real time at which their ids were last tried, ns.
+    pub tried_ns: u64,
     /// Of the list of faults that the counts belong to.
     pub faults_fingerprint: u64,
     /// Number of the next process.
@@ -121,6 +123,7 @@ impl State {
             real_ns: 0,
             sim_ns: 0,
             looked_ns: 0,
+            tried_ns: 0,
             faults_fingerprint: 0,
             next_job: 1,
             fault_calls: [0; MAX_FAULTS],

@@ -93,6 +93,11 @@ impl World {
     /// Moves to a later simulated time; `lowered_mhz` is what faults take from each clock.
     pub fn advance(&self, state: &mut State, to_ns: u64, lowered_mhz: &[u32; MAX_GPUS]) {
         self.settle(state, lowered_mhz);
+        self.follow(state, to_ns, lowered_mhz);
+    }
+
+    /// As [`World::advance`] from a state in which nothing was changed since it was last settled.
+    pub fn follow(&self, state: &mut State, to_ns: u64, lowered_mhz: &[u32; MAX_GPUS]) {
         while state.sim_ns < to_ns {
             let until = self.next_event(state, to_ns);
             self.pass(state, until);
@@ -147,8 +152,8 @@ impl World {
         state.sim_ns = until_ns;
     }
 
-    /// Clocks reached, rates and powers at this moment.
-    fn settle(&self, state: &mut State, lowered_mhz: &[u32; MAX_GPUS]) {
+    /// Clocks reached, rates and powers at this moment; after every change of settings, processes or faults.
+    pub fn settle(&self, state: &mut State, lowered_mhz: &[u32; MAX_GPUS]) {
         let State { gpus, jobs, sim_ns, .. } = state;
         let count = self.config.gpus.len();
         let mut sharing = [0_u32; MAX_GPUS];

@@ -223,13 +223,18 @@ impl Custody {
 
     fn undo(&self, gpu: &Gpu, which: impl Fn(Setting) -> bool) -> Result<Vec<Undone>, GpuError> {
         let marks = self.journal.lock().unwrap_or_else(PoisonError::into_inner).marks_of(gpu.uuid());
-        let mut done = Vec::new();
+        let (mut done, mut failed) = (Vec::new(), None);
         for mark in marks.into_iter().filter(|mark| which(mark.setting())) {
-            let undone = undo::undo(gpu, &mark)?;
-            self.write_undone(&[Entry::Undone { gpu: gpu.uuid().clone(), setting: mark.setting() }]);
-            done.push(undone);
+            match undo::undo(gpu, &mark) {
+                Ok(undone) => {
+                    self.write_undone(&[Entry::Undone { gpu: gpu.uuid().clone(), setting: mark.setting() }]);
+                    done.push(undone);
+                }
+                Err(error) if error.is_unreachable() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
-        Ok(done)
+        failed.map_or(Ok(done), Err)
     }
 
     fn never_set(&self, gpu: &Uuid, steps: &[point::Step]) {

@@ -14,7 +14,7 @@ use rats_system::clock::{Stopwatch, pause};
 use super::journal::{Entry, Journal, Mark, Orphan, orphans};
 use super::lock::{Holder, holder};
 use super::undo::{Undone, undo};
-use super::{StateDir, leftover};
+use super::{Owner, StateDir, leftover};
 use crate::gpu::{Deadlines, Gpu, GpuError, Gpus, Uuid};
 
 /// How long to wait for a guardian that is at work on a journal.
@@ -143,7 +143,11 @@ fn undo_all(state: &StateDir, journal: &mut Journal, reach: &mut Reach<'_>, mine
     let (mut jobs, marks) = (Vec::new(), journal.marks().clone());
     let mut opened = None;
     for uuid in marks.gpus() {
-        if let (false, Holder::Run(owner)) = (mine.contains(&uuid), holder(state, &uuid)) {
+        // A run that has let go of its journal leaves it to its guardian, before it lets go of its GPUs.
+        let is_mine = |owner: &Option<Owner>| mine.contains(&uuid) || owner.as_ref() == Some(journal.owner());
+        if let Holder::Run(owner) = holder(state, &uuid)
+            && !is_mine(&owner)
+        {
             let who = owner.map_or_else(|| "another run".to_owned(), |owner| owner.to_string());
             report.stays.push((uuid, format!("{who} holds it")));
             continue;

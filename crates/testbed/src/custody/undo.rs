@@ -1,9 +1,16 @@
 //! From a mark back to what was found.
 
+use std::time::Duration;
+
 use rats_domain::units::Milliwatts;
+use rats_system::clock::pause;
 
 use super::journal::{Mark, PowerMark};
 use crate::gpu::{Gpu, GpuError, Setting};
+
+/// How often a failed call is made again, and after how long.
+const REPEATS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How a mark was dealt with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +57,21 @@ impl Undone {
     }
 }
 
-/// Undoes one mark.
+/// Undoes one mark; what fails for no reason that would stay is tried again, a few times.
 ///
 /// # Errors
 /// The GPU does not answer or the user may not: the mark stays.
 pub fn undo(gpu: &Gpu, mark: &Mark) -> Result<Undone, GpuError> {
+    for _ in 0..REPEATS {
+        match once(gpu, mark) {
+            Err(GpuError::Failed { .. }) => pause(PAUSE),
+            result => return result,
+        }
+    }
+    once(gpu, mark)
+}
+
+fn once(gpu: &Gpu, mark: &Mark) -> Result<Undone, GpuError> {
     match mark {
         Mark::SmLock => reset(gpu.reset_sm(), Setting::SmLock),
         Mark::MemLock => reset(gpu.reset_mem(), Setting::MemLock),

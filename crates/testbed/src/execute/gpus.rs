@@ -22,6 +22,8 @@ pub(super) enum Message {
     Readings(Vec<Option<Reading>>, Vec<(usize, GpuError)>),
     /// The GPUs of a job are set, or why not.
     Prepared { job: String, sets: Vec<SetRecord>, result: Result<Vec<Option<f64>>, Refusal> },
+    /// The command of a job has exited.
+    Exited,
     /// Energy counters of the GPUs of a job that has ended, J.
     Counted { job: String, counters_j: Vec<Option<f64>> },
     /// The GPUs of a job are put back, as far as they can be.

@@ -32,6 +32,8 @@ impl<'r> Run<'r> {
         match message {
             Message::Readings(readings, errors) => self.readings(readings, errors),
             Message::Prepared { job, sets, result } => self.prepared(threads, &job, sets, result),
+            // It is followed next.
+            Message::Exited => {}
             Message::Counted { job, counters_j } => self.counted(&job, counters_j),
             Message::Restored { job, gpus } => self.restored(&job, gpus),
             Message::Planned(plan) => {
@@ -99,6 +101,9 @@ impl<'r> Run<'r> {
         match self.spawn(name) {
             Ok(running) => {
                 let pid = running.process.id();
+                let messages = threads.messages.clone();
+                // A run that has ended does not listen any more.
+                running.process.when_exited(move || drop(messages.send(Message::Exited)));
                 if let Err(problem) = self.custody.job_started(pid) {
                     self.drain(problem.clone());
                     self.stop(name, Stop::Unguarded(problem));

@@ -28,6 +28,15 @@ use crate::trace::{Begin, FORMAT, JobRecord, JobState, Line, Note, Record, Write
 /// Plan time between readings of everything: temperature, memory clock and throttle reasons change slowly, and each costs a call.
 const WHOLE: Duration = Duration::from_secs(1);
 
+/// How often to look when nothing is due: whether the user asked to stop, whether a job takes too long.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// How often to look while processes are being ended.
+const ENDING: Duration = Duration::from_millis(20);
+
+/// How often to look when time is compressed.
+const COMPRESSED: Duration = Duration::from_millis(2);
+
 /// A run under way.
 pub(super) struct Run<'r> {
     pub(super) request: &'r Request,
@@ -145,7 +154,6 @@ impl<'r> Run<'r> {
     }
 
     fn watch_over(&mut self, threads: &Threads<'_, 'r>, inbox: &Receiver<Message>, interrupts: &AtomicU32) {
-        let poll = Duration::from_millis(if self.request.settings.speedup > 1.0 { 2 } else { 50 });
         loop {
             self.heed(interrupts);
             self.follow(threads);
@@ -159,13 +167,31 @@ impl<'r> Run<'r> {
             if self.events.is_empty() && self.active.is_empty() && self.leg.engine.is_finished() && !self.is_planning {
                 return;
             }
-            if let Ok(message) = inbox.recv_timeout(poll) {
+            if let Ok(message) = inbox.recv_timeout(self.patience()) {
                 self.take(threads, message);
                 while let Ok(message) = inbox.try_recv() {
                     self.take(threads, message);
                 }
             }
         }
+    }
+
+    /// How long to wait for a message: until something is due by the plan, at most until somebody may have asked to stop.
+    fn patience(&self) -> Duration {
+        let speedup = self.request.settings.speedup;
+        let now = self.now();
+        let due = self.leg.engine.next(now).map_or(i64::MAX, |next| (next - now).0);
+        let due = Duration::from_millis(due.try_into().unwrap_or(0)).div_f64(speedup.max(f64::MIN_POSITIVE));
+        let is_ending =
+            |active: &Active| matches!(&active.stage, Stage::Running(running) if running.process.is_ending());
+        let is_any_ending = || self.active.values().any(is_ending);
+        due.min(if speedup > 1.0 {
+            COMPRESSED
+        } else if is_any_ending() {
+            ENDING
+        } else {
+            IDLE
+        })
     }
 
     /// Plan time since the leg's tick 0.

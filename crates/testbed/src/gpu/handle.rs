@@ -98,6 +98,11 @@ impl Gpu {
         self.calls.call("reading clocks and power", |device| Sample::read(device))
     }
 
+    /// What changes from one moment to the next.
+    pub(super) fn brief_sample(&self) -> Result<Sample, GpuError> {
+        self.calls.call("reading clocks and power", |device| Sample::brief(device))
+    }
+
     /// The power limit that is set; absent where it cannot be read.
     ///
     /// # Errors

@@ -153,8 +153,7 @@ impl Gpus {
     /// # Errors
     /// The system has no thread left.
     pub fn rounds(&self, gpus: &[Gpu]) -> Result<Rounds, GpuError> {
-        let uuids = gpus.iter().map(|gpu| gpu.uuid().clone()).collect();
-        Rounds::new(Arc::clone(&self.nvml), uuids, self.deadlines.call)
+        Rounds::new(Arc::clone(&self.nvml), gpus.to_vec(), self.deadlines.call)
     }
 
     /// How far apart two GPUs are on PCIe; absent where the driver does not say.

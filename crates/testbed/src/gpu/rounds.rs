@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use nvml_wrapper::Nvml;
 
-use super::Uuid;
 use super::error::GpuError;
-use super::handle::device;
+use super::handle::{Gpu, device};
 use super::sample::Sample;
 use super::worker::Worker;
 
@@ -25,64 +24,85 @@ pub enum Depth {
     Whole,
 }
 
-/// Reads the same GPUs again and again. A [`super::Gpu`] has a thread of its own, so a reading may overlap with a setting.
+/// Readings of GPUs, in their order; `None` of one that was not read.
+pub type Round = Vec<Option<Result<Sample, GpuError>>>;
+
+/// Reads the same GPUs again and again, all of them on one thread for as long as each answers.
+///
+/// That thread is not the one of a [`Gpu`], so a reading may overlap with a setting. It changes nothing, and what is set
+/// and undone on one GPU stays in order, which is all that [`crate::custody`] asks for.
+///
+/// A GPU that hangs takes the thread with it. From then on each GPU is read on its own thread, where another one that
+/// hangs holds up nobody: a new common thread would have to look all GPUs up again.
 #[derive(Debug)]
 pub struct Rounds {
-    nvml: Arc<Nvml>,
-    uuids: Arc<[Uuid]>,
-    /// Absent while the system has no thread left.
+    gpus: Arc<[Gpu]>,
     worker: Option<Worker>,
     deadline: Duration,
 }
 
 impl Rounds {
-    pub(super) fn new(nvml: Arc<Nvml>, uuids: Vec<Uuid>, deadline: Duration) -> Result<Self, GpuError> {
-        Ok(Self { worker: Some(Worker::start(Arc::clone(&nvml))?), nvml, uuids: uuids.into(), deadline })
+    pub(super) fn new(nvml: Arc<Nvml>, gpus: Vec<Gpu>, deadline: Duration) -> Result<Self, GpuError> {
+        Ok(Self { worker: Some(Worker::start(nvml)?), gpus: gpus.into(), deadline })
     }
 
     /// How many GPUs they are.
     pub fn count(&self) -> usize {
-        self.uuids.len()
+        self.gpus.len()
     }
 
-    /// Reads GPUs, in their order, each as deeply as `depths` says; `None` of one that was not read.
-    ///
-    /// A GPU that does not answer in time spoils its round: its own entry is [`GpuError::Unresponsive`], the others are
-    /// `None`. It should not be asked again, since each time costs a thread.
-    pub fn read(&mut self, depths: Vec<Depth>) -> Vec<Option<Result<Sample, GpuError>>> {
-        if self.worker.is_none() {
-            self.worker = Worker::start(Arc::clone(&self.nvml)).ok();
-        }
-        let Some(worker) = &self.worker else { return self.nothing() };
-        let (uuids, at) = (Arc::clone(&self.uuids), Arc::new(AtomicUsize::new(0)));
-        let reached = Arc::clone(&at);
-        let progress = || at.load(Ordering::Acquire);
-        let result = worker.call_while(WHAT, self.deadline, progress, move |nvml, handles| {
-            let read = |(position, (uuid, depth)): (usize, (&Uuid, Depth))| {
-                reached.store(position, Ordering::Release);
-                let mut sample = |read: fn(&_) -> _| device(nvml, handles, uuid, WHAT).and_then(|device| read(device));
-                match depth {
-                    Depth::Nothing => None,
-                    Depth::Brief => Some(sample(Sample::brief)),
-                    Depth::Whole => Some(sample(Sample::read)),
+    /// Reads GPUs, each as deeply as `depths` says. One that does not answer in time is [`GpuError::Unresponsive`]; the
+    /// others are read in the same round, later by that time. It should not be asked again: each time costs the deadline.
+    pub fn read(&mut self, mut depths: Vec<Depth>) -> Round {
+        let Some(worker) = &self.worker else { return self.apart(&depths) };
+        match together(worker, &self.gpus, &depths, self.deadline) {
+            Ok(round) => round,
+            Err((at, error)) => {
+                self.worker = None;
+                if let Some(depth) = depths.get_mut(at) {
+                    *depth = Depth::Nothing;
                 }
-            };
-            Ok(uuids.iter().zip(depths).enumerate().map(read).collect())
-        });
-        result.unwrap_or_else(|error| self.spoiled(at.load(Ordering::Acquire), error))
-    }
-
-    /// A round that ended at a GPU; the next one has a thread of its own.
-    fn spoiled(&mut self, at: usize, error: GpuError) -> Vec<Option<Result<Sample, GpuError>>> {
-        self.worker = None;
-        let mut round = self.nothing();
-        if let Some(entry) = round.get_mut(at) {
-            *entry = Some(Err(error));
+                let mut round = self.apart(&depths);
+                if let Some(entry) = round.get_mut(at) {
+                    *entry = Some(Err(error));
+                }
+                round
+            }
         }
-        round
     }
 
-    fn nothing(&self) -> Vec<Option<Result<Sample, GpuError>>> {
-        self.uuids.iter().map(|_| None).collect()
+    fn apart(&self, depths: &[Depth]) -> Round {
+        let read = |(gpu, depth): (&Gpu, &Depth)| match depth {
+            Depth::Nothing => None,
+            Depth::Brief => Some(gpu.brief_sample()),
+            Depth::Whole => Some(gpu.sample()),
+        };
+        self.gpus.iter().zip(depths).map(read).collect()
     }
+}
+
+/// Reads all GPUs on one thread; or the position of the one that does not answer, and how it does not.
+fn together(
+    worker: &Worker,
+    gpus: &Arc<[Gpu]>,
+    depths: &[Depth],
+    deadline: Duration,
+) -> Result<Round, (usize, GpuError)> {
+    let (gpus, depths, at) = (Arc::clone(gpus), depths.to_vec(), Arc::new(AtomicUsize::new(0)));
+    let reached = Arc::clone(&at);
+    let progress = || at.load(Ordering::Acquire);
+    let round = worker.call_while(WHAT, deadline, progress, move |nvml, handles| {
+        let read = |(position, (gpu, depth)): (usize, (&Gpu, Depth))| {
+            reached.store(position, Ordering::Release);
+            let mut sample =
+                |read: fn(&_) -> _| device(nvml, handles, gpu.uuid(), WHAT).and_then(|device| read(device));
+            match depth {
+                Depth::Nothing => None,
+                Depth::Brief => Some(sample(Sample::brief)),
+                Depth::Whole => Some(sample(Sample::read)),
+            }
+        };
+        Ok(gpus.iter().zip(depths).enumerate().map(read).collect())
+    });
+    round.map_err(|error| (progress(), error))
 }

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -93,6 +94,23 @@ impl Process {
     /// Its process id, also that of its group.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Calls `tell` from a thread of its own once the command has exited; [`Process::poll`] finds out the same.
+    pub fn when_exited(&self, tell: impl FnOnce() + Send + 'static) {
+        let Some(pid) = self.pid() else { return };
+        let wait = move || {
+            // Whatever it answers, there is nothing left to wait for.
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            tell();
+        };
+        // Without a thread the next poll notices.
+        let _ = thread::Builder::new().name("exit".to_owned()).spawn(wait);
+    }
+
+    /// Whether it, or what it left behind, was asked to end.
+    pub fn is_ending(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Asks it to end; [`Process::poll`] insists after the grace. `now`: time on the caller's clock.

@@ -64,6 +64,17 @@ fn doctor_names_what_is_to_be_mended() {
 }
 
 #[test]
+fn what_another_doctor_tries_out_in_the_folder_of_journals_is_no_run() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.state().join("journal")).unwrap();
+    fs::write(machine.state().join("journal/.doctor-x7Kq2a"), "").unwrap();
+    let output = machine.run("doctor");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert!(!text(&output.stdout).contains(".doctor-"), "{}", text(&output.stdout));
+    assert_eq!(text(&machine.run("restore").stdout), "nothing to restore\n");
+}
+
+#[test]
 fn doctor_and_restore_see_what_a_dead_run_left() {
     let machine = Machine::new();
     let mut holder = machine.holder();

@@ -56,6 +56,22 @@ fn a_set_that_fails_on_the_third_gpu_leaves_the_first_two_to_be_restored() {
 }
 
 #[test]
+fn a_reset_that_fails_is_made_again_and_what_the_run_cannot_undo_its_guardian_does() {
+    let machine = Machine::new();
+    let mut holder = machine.holder();
+    let taken = holder.tell("take nightly 1");
+    holder.tell("set 1 900 - 300");
+    machine.inject(r#"[{"kind": "fail", "code": 999, "calls": ["nvmlDeviceResetGpu"], "times": 3}]"#);
+    assert_eq!(holder.tell("restore 1"), "SM clock lock: reset; power limit: back from 300 W to 500 W;");
+    // Four tries of the run fail, the first of the guardian does not; the limit is put back all the same.
+    holder.tell("set 1 900 - 300");
+    machine.inject(r#"[{"kind": "fail", "code": 999, "calls": ["nvmlDeviceResetGpu"], "times": 4}]"#);
+    let ended = holder.tell("end");
+    assert!(ended.starts_with("refused [N14]") && ended.contains("resetting the SM clock failed"), "{ended}");
+    machine.is_left_as_found(taken.split_once(' ').unwrap().0);
+}
+
+#[test]
 fn what_is_out_of_range_or_not_supported_is_said_before_anything_is_set() {
     let machine = Machine::new();
     let mut holder = machine.holder();

@@ -31,7 +31,7 @@ const ALL: [Victims; 6] = [
 ];
 
 /// The process of a job that runs now.
-fn job_of(lab: &Lab) -> Option<u32> {
+pub fn job_of(lab: &Lab) -> Option<u32> {
     let mut pids = lab.lines().into_iter().rev().filter_map(|line| match line.record {
         Record::Job(job) => job.pid,
         _ => None,

@@ -118,6 +118,35 @@ fn a_gpu_that_is_lost_takes_its_work_with_it_and_nothing_else() {
 }
 
 #[test]
+fn a_gpu_that_hangs_while_all_are_read_is_given_up_and_the_others_are_read_on() {
+    let mut lab = Lab::new(20.0);
+    lab.add_eight();
+    let run = lab.begin(&[]);
+    lab.wait_for("j0", JobState::Running);
+    // Nothing but what is read again and again.
+    lab.inject(json!([{"kind": "hang", "gpu": 0, "calls": ["nvmlDeviceGetFieldValues"]}]));
+    assert_eq!(run.wait(), Some(1));
+    let said = lab.said();
+    assert!(said.contains("big/0 is lost: [N08]"), "{said}");
+    for job in ["j1", "j2", "j3", "j5", "j6", "j7"] {
+        assert_eq!(lab.states(job).last(), Some(&JobState::Done), "{job}\n{said}");
+    }
+    let lines = lab.lines();
+    let lost = lines.iter().position(|line| matches!(&line.record, Record::Lost { gpu, .. } if gpu == "big/0"));
+    let rounds = lines[lost.unwrap()..].iter().filter_map(|line| match &line.record {
+        Record::Sample { gpus } => Some(gpus),
+        _ => None,
+    });
+    let read: Vec<[bool; 4]> = rounds.map(|gpus| std::array::from_fn(|gpu| gpus[gpu].is_some())).collect();
+    assert!(!read.is_empty() && read.iter().all(|round| *round == [false, true, true, true]), "{read:?}");
+    lab.settle();
+    lab.inject(json!([]));
+    assert_eq!(lab.command(&["restore"]).output().unwrap().status.code(), Some(0));
+    lab.assert_clean();
+    assert_eq!(lab.execute(&[]).status.code(), Some(0));
+}
+
+#[test]
 fn a_driver_that_vanishes_stops_launching_and_leaves_its_marks_to_restore() {
     let mut lab = Lab::new(100.0);
     lab.add_eight();

@@ -178,6 +178,16 @@ impl Lab {
         Run { child: command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap() }
     }
 
+    /// As [`Lab::begin`]; the signal that a file has become too large is ignored, so that the write fails.
+    pub fn begin_with_limited_files(&self, more: &[&str]) -> Run {
+        let log = fs::File::options().create(true).append(true).open(self.path("executor.log")).unwrap();
+        let executor = self.executor(more);
+        let mut shell = simulated::command("sh", self.directory.path(), "custody");
+        shell.args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#]).arg(executor.get_program()).args(executor.get_args());
+        shell.current_dir(self.directory.path()).env_remove("RATS_RUN_ID");
+        Run { child: shell.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap() }
+    }
+
     /// What the executor said after [`Lab::begin`].
     pub fn said(&self) -> String {
         fs::read_to_string(self.path("executor.log")).unwrap_or_default()

@@ -7,6 +7,7 @@ mod simulated;
 
 mod crash;
 mod failures;
+mod faults;
 mod lab;
 mod refusals;
 mod replan;

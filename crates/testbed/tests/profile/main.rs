@@ -5,6 +5,7 @@
 #[path = "../simulated/mod.rs"]
 mod simulated;
 
+mod choice;
 mod ends;
 mod interrupted;
 mod job;
