@@ -9,6 +9,7 @@ use crate::score::{Quantity, Score};
 use crate::statistics::mean;
 
 use super::dvfs::Example;
+use super::unseen::SIZES;
 
 /// Width and height.
 const SIZE: (u32, u32) = (760, 440);
@@ -30,40 +31,45 @@ pub fn curves(examples: &[Example]) -> Vec<Plot> {
 
 /// Error of `rats` against the share of clocks that were fitted, a line for each source and GPU.
 pub fn learning(scores: &[Score], quantity: Quantity) -> Option<Plot> {
-    let strides = [8.0, 4.0, 2.0];
+    let steps = [(1.0 / 8.0, "every-8th-clock"), (0.25, "every-4th-clock"), (0.5, "every-2nd-clock")];
+    let steps: Vec<(f64, String)> = steps.into_iter().map(|(share, task)| (share, task.to_owned())).collect();
+    let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
+    let text = lines(scores, quantity, &steps, &title, "share of clocks fitted")?;
+    Some((format!("learning-{}.svg", quantity.name()), text))
+}
+
+/// Error of `rats` for a kernel measured at the default clocks against the number of known kernels.
+pub fn learning_unseen(scores: &[Score], quantity: Quantity) -> Option<Plot> {
+    let steps = SIZES.map(|size| (size as f64, format!("unseen-of-{size}-1-default")));
+    let title = format!("Error of {} of a kernel measured at one point", quantity.name());
+    let text = lines(scores, quantity, &steps, &title, "known kernels")?;
+    Some((format!("learning-unseen-{}.svg", quantity.name()), text))
+}
+
+/// Mean error over seeds at each step (its place on the axis and its task).
+fn lines(scores: &[Score], quantity: Quantity, steps: &[(f64, String)], title: &str, axis: &str) -> Option<String> {
     let mut gpus: Vec<(&str, &str)> = scores.iter().map(|s| (s.source.as_str(), s.gpu.as_str())).collect();
     gpus.sort_unstable();
     gpus.dedup();
-    let figure = |(source, gpu): (&str, &str), stride: f64| {
-        let task = format!("every-{stride}{}-clock", if stride < 3.0 { "nd" } else { "th" });
-        let of: Vec<f64> = scores
-            .iter()
-            .filter(|s| {
-                s.task == task && s.source == source && s.gpu == gpu && s.model == "rats" && s.quantity == quantity
-            })
-            .filter_map(|s| s.mape)
-            .collect();
-        mean(&of).map(|error| (1.0 / stride, 100.0 * error))
+    let figure = |(source, gpu): (&str, &str), (x, task): &(f64, String)| {
+        let of = |s: &&Score| {
+            s.task == *task && s.source == source && s.gpu == gpu && s.model == "rats" && s.quantity == quantity
+        };
+        let errors: Vec<f64> = scores.iter().filter(of).filter_map(|s| s.mape).collect();
+        mean(&errors).map(|error| (*x, 100.0 * error))
     };
     let lines: Vec<(String, Vec<(f64, f64)>)> = gpus
         .into_iter()
-        .map(|of| (format!("{} {}", of.0, of.1), strides.iter().filter_map(|&stride| figure(of, stride)).collect()))
-        .filter(|(_, points): &(String, Vec<_>)| !points.is_empty())
+        .map(|of| (format!("{} {}", of.0, of.1), steps.iter().filter_map(|step| figure(of, step)).collect()))
+        .filter(|(_, points): &(String, Vec<_>)| points.len() > 1)
         .collect();
     if lines.is_empty() {
         return None;
     }
     let mut text = String::new();
-    let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
-    line_chart(
-        &mut text,
-        &title,
-        ("share of clocks fitted", "mean relative error, %"),
-        SeriesLabelPosition::UpperRight,
-        &lines,
-    )
-    .ok()?;
-    Some((format!("learning-{}.svg", quantity.name()), text))
+    let labels = (axis, "mean relative error, %");
+    line_chart(&mut text, title, labels, SeriesLabelPosition::UpperRight, &lines).ok()?;
+    Some(text)
 }
 
 /// Distribution of the errors of held-out points: share of points over error, a line for each example.
