@@ -149,7 +149,7 @@ fn a_kernel_of_one_measurement_gets_its_curve_or_what_to_measure_next() {
 
 #[test]
 fn clocks_that_were_kept_from_the_fit_are_predicted() {
-    // Every fourth of the 117 clocks of dgemm is fitted; 1.26 and 0.6 % are the errors of time and power to be expected.
+    // Every fourth of the 117 clocks of dgemm is fitted. Time and power of the others are off by 0.5 % on average.
     let place = place();
     let mut profile: Value = serde_json::from_str(&place.read("instances/profiles/ttu/v100-ttu-dgemm.json")).unwrap();
     let points = profile["points"].as_array().unwrap().clone();
@@ -164,7 +164,7 @@ fn clocks_that_were_kept_from_the_fit_are_predicted() {
     let answer = place.rats(&format!("predict models/{file} --json {}", clocks.join(" "))).json();
     let lines = answer.as_array().unwrap();
     assert_eq!(lines.len(), held.len());
-    for (quantity, measured, most) in [("time", "step_s", 0.02), ("power_w", "power_w", 0.015)] {
+    for (quantity, measured) in [("time", "step_s"), ("power_w", "power_w")] {
         let (mut error, mut inside) = (0.0, 0);
         for (line, (_, point)) in lines.iter().zip(&held) {
             let [said, low, high] = [0, 1, 2].map(|at| number(&line[quantity][at]));
@@ -172,7 +172,7 @@ fn clocks_that_were_kept_from_the_fit_are_predicted() {
             error += (said / truth - 1.0).abs() / held.len() as f64;
             inside += usize::from(low <= truth && truth <= high);
         }
-        assert!(error < most, "{quantity} is off by {error}");
+        assert!(error < 0.01, "{quantity} is off by {error}");
         assert!(inside * 10 >= held.len() * 7, "{quantity}: {inside} of {} intervals hold", held.len());
     }
     // Nothing is said far outside, and a damaged model is refused.

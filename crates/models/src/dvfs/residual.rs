@@ -90,6 +90,15 @@ struct Solved {
     diagonal: Vec<f64>,
 }
 
+/// A length and noise, and the leave-one-out error that they leave.
+struct Tried<'c> {
+    error: f64,
+    length: f64,
+    noise: f64,
+    inflation: Vec<f64>,
+    solved: Cow<'c, Solved>,
+}
+
 impl Solved {
     fn new(kernel: &[Vec<f64>], noise: f64, inflation: &[f64]) -> Option<Self> {
         let entry = |i: usize, j: usize| kernel[i][j] + if i == j { noise * inflation[i] } else { 0.0 };
@@ -128,7 +137,7 @@ impl Covariances {
 impl Correction {
     /// The best correction of residuals, one a place; `None` where every covariance is singular.
     pub fn fit(covariances: &Covariances, residuals: &[f64]) -> Option<Self> {
-        let mut best: Option<(f64, f64, f64, Vec<f64>, Cow<Solved>)> = None;
+        let mut best: Option<Tried> = None;
         for Along { length, kernel, noises } in &covariances.lengths {
             for (noise, plain) in noises {
                 let Some(inflation) = inflations(plain, *noise, residuals) else { continue };
@@ -136,12 +145,12 @@ impl Correction {
                 let robust = || Solved::new(kernel, *noise, &inflation).map(Cow::Owned);
                 let Some(solved) = (if even { Some(Cow::Borrowed(plain)) } else { robust() }) else { continue };
                 let Some(error) = capped_mean(&solved.left_out(residuals)) else { continue };
-                if best.as_ref().is_none_or(|(least, ..)| error < *least) {
-                    best = Some((error, *length, *noise, inflation, solved));
+                if best.as_ref().is_none_or(|tried| error < tried.error) {
+                    best = Some(Tried { error, length: *length, noise: *noise, inflation, solved });
                 }
             }
         }
-        let (_, length, noise, inflation, solved) = best?;
+        let Tried { length, noise, inflation, solved, .. } = best?;
         let (places, residuals) = (covariances.places.clone(), residuals.to_vec());
         Some(Self::of(Parts { length, noise, places, residuals, inflation }, solved.into_owned()))
     }

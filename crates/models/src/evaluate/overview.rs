@@ -8,6 +8,8 @@ use crate::statistics::{largest, mean};
 
 use super::summary::percent;
 
+/// Tasks that the first table tells of.
+const TASKS: [&str; 3] = ["every-4th-clock", "every-2nd-clock", "one-limit-out"];
 /// What is fitted, as the tasks of a choice end.
 const DESIGNS: [(&str, &str); 4] =
     [("every 4th clock", ""), ("and both ends", "-ends"), ("every 4th, staggered", "-cell"), ("every 2nd", "-2nd")];
@@ -21,15 +23,21 @@ pub(super) fn write(text: &mut String, scores: &[Score]) {
 }
 
 fn errors(text: &mut String, scores: &[Score]) {
-    let tasks = ["every-4th-clock", "one-limit-out"];
-    let of = |s: &&Score| tasks.contains(&s.task.as_str()) && s.model == "rats";
-    let keys: BTreeSet<(&str, &str, Quantity, &str)> =
-        scores.iter().filter(of).map(|s| (&*s.source, &*s.gpu, s.quantity, &*s.task)).collect();
+    let fitted: BTreeSet<(&str, &str, Quantity, &str)> = scores
+        .iter()
+        .filter(|s| TASKS.contains(&s.task.as_str()) && s.model == "rats")
+        .map(|s| (&*s.source, &*s.gpu, s.quantity, &*s.task))
+        .collect();
+    // Every 2nd clock where there are too few for every 4th.
+    let few = |&(source, gpu, quantity, task): &(&str, &str, Quantity, &str)| {
+        task != "every-2nd-clock" || !fitted.contains(&(source, gpu, quantity, "every-4th-clock"))
+    };
+    let keys: Vec<_> = fitted.iter().copied().filter(few).collect();
     if keys.is_empty() {
         return;
     }
     text.push_str(
-        "\n## Held-out operating points\n\nEvery 4th clock fitted, or all power limits but one; `rats` is the model, `form` the same \
+        "\n## Held-out operating points\n\nEvery 4th clock fitted, where there are few every 2nd, or all power limits but one; `rats` is the model, `form` the same \
          without correction, `line` straight lines between fitted points.\n\n\
          | source | GPU | quantity | task | model | workloads | mean | worst | median | p95 | coverage | floor |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n",
@@ -106,6 +114,8 @@ mod tests {
         let scores = [
             score("every-4th-clock", "rats", Quantity::Time, 0, 0.01),
             score("every-4th-clock", "rats", Quantity::Time, 1, 0.03),
+            score("every-2nd-clock", "rats", Quantity::Time, 0, 0.004),
+            score("every-2nd-clock", "rats", Quantity::Power, 0, 0.007),
             score("neighbors", "floor", Quantity::Time, 0, 0.005),
             score("regret-free", "rats", Quantity::Energy, 0, 0.002),
             score("regret-free", "floor", Quantity::Energy, 0, 0.001),
@@ -116,6 +126,8 @@ mod tests {
             text.contains("| s | g | time | every-4th-clock | rats | 7 | 2.00 | 3.00 |  |  |  | 0.50 |\n"),
             "{text}"
         );
+        assert!(text.contains("| s | g | power | every-2nd-clock | rats | 7 | 0.70 | 0.70 |  |  |  |  |\n"), "{text}");
+        assert!(!text.contains("| time | every-2nd-clock |"), "{text}");
         assert!(text.contains("| s | g | every 4th clock | 0.20 (0.20) |  |  |\n"), "{text}");
         assert!(text.contains("| s | g | floor | 0.10 (0.10) |  |  |\n"), "{text}");
         let mut none = String::new();

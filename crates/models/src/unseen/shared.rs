@@ -35,7 +35,7 @@ pub struct Shared<'a> {
 /// The same with some points measured, of which everything else is said.
 pub struct Seen<'a> {
     shared: &'a Shared<'a>,
-    seen: &'a [usize],
+    at: &'a [usize],
     /// Sums of products of the centered values at every point and at each of the measured ones.
     products: Vec<Vec<f64>>,
     shrinkage: f64,
@@ -81,7 +81,7 @@ impl<'a> Shared<'a> {
     /// With the points at `seen` measured with this noise (a standard deviation).
     pub fn seen(&'a self, seen: &'a [usize], shrinkage: f64, noise: f64) -> Seen<'a> {
         let of = |&at: &usize| (0..self.mean.len()).map(|point| self.product(point, at)).collect();
-        Seen { shared: self, seen, products: seen.iter().map(of).collect(), shrinkage, noise }
+        Seen { shared: self, at: seen, products: seen.iter().map(of).collect(), shrinkage, noise }
     }
 }
 
@@ -94,7 +94,7 @@ impl Seen<'_> {
     /// A known curve, said from its own measured values by the others. `None` where fewer than two are left.
     pub fn left_out(&self, row: usize) -> Option<Vec<f64>> {
         let Shared { centered, mean, .. } = self.shared;
-        let observed: Vec<f64> = self.seen.iter().map(|&at| mean[at] + centered[row][at]).collect();
+        let observed: Vec<f64> = self.at.iter().map(|&at| mean[at] + centered[row][at]).collect();
         if centered.len() > 2 { self.conditioned(&observed, Some(row)) } else { None }
     }
 
@@ -108,15 +108,15 @@ impl Seen<'_> {
         let center = |at: usize| mean[at] - out.map_or(0.0, |x| x[at] / (n - 1.0));
         let deviations: Vec<f64> = (0..points).map(|at| (squares[at] - less(at, at)).max(0.0).sqrt()).collect();
         let covariance = |a: usize, of: usize| {
-            let b = self.seen[of];
+            let b = self.at[of];
             let sample = self.products[of][a] - less(a, b);
             let smooth = deviations[a] * deviations[b] * near[a][b];
             ((1.0 - self.shrinkage) * sample + self.shrinkage * smooth) / count
         };
         let noise = self.noise * self.noise;
-        let told = |a: usize, b: usize| covariance(self.seen[a], b) + if a == b { noise } else { 0.0 };
-        let surprise: Vec<f64> = self.seen.iter().zip(observed).map(|(&at, value)| value - center(at)).collect();
-        let weights = Cholesky::new(self.seen.len(), told)?.solve(&surprise);
+        let told = |a: usize, b: usize| covariance(self.at[a], b) + if a == b { noise } else { 0.0 };
+        let surprise: Vec<f64> = self.at.iter().zip(observed).map(|(&at, value)| value - center(at)).collect();
+        let weights = Cholesky::new(self.at.len(), told)?.solve(&surprise);
         let change =
             |at: usize| weights.iter().enumerate().map(|(of, weight)| covariance(at, of) * weight).sum::<f64>();
         Some((0..points).map(|at| center(at) + change(at)).collect())
