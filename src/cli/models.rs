@@ -6,11 +6,12 @@ use clap::{Args, Subcommand};
 use rats_domain::codes::Code;
 use rats_domain::problem::{Problem, Problems};
 use rats_models::data::Dataset;
-use rats_models::evaluate::{TASKS, dvfs, plots, sorted, summary};
-use rats_models::score::Quantity;
+use rats_models::evaluate::{TASKS, Task, dvfs, plots, sorted, summary};
+use rats_models::score::{Quantity, Score};
+use rats_system::clock::Stopwatch;
 use serde::Serialize;
 
-use super::Answer;
+use super::{Answer, say};
 use crate::bench::env::{commit, cores};
 use crate::document::json;
 use crate::io::write;
@@ -33,7 +34,8 @@ Examples:
   rats models evaluate --data dataset -o reports/2026-12-01-models
   rats models evaluate --data dataset --tasks dvfs --seeds 5 -o report
 
---data is a folder that `rats dataset build` wrote. The same data, tasks and seeds give the same raw.csv.")]
+--data is a folder that `rats dataset build` wrote. The same data, tasks and seeds give the same raw.csv, whatever the threads
+(RAYON_NUM_THREADS=1 uses one core). What is done is told on standard error.")]
     Evaluate(EvaluateArgs),
 }
 
@@ -52,6 +54,9 @@ pub struct EvaluateArgs {
     /// The folder to write to.
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+    /// No lines of progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Serialize)]
@@ -79,7 +84,14 @@ pub(super) fn run(args: &ModelsArgs) -> Result<Answer, Problems> {
     let seeds: Vec<u64> = (1..=args.seeds).collect();
     let chosen: Vec<_> =
         TASKS.iter().filter(|t| args.tasks.is_empty() || args.tasks.iter().any(|id| id == t.id)).collect();
-    let scores = sorted(chosen.iter().flat_map(|task| (task.scores)(&data, &seeds)).collect());
+    let started = Stopwatch::start();
+    let tell = |task: &str, part: &str| {
+        if !args.quiet {
+            say(&format!("task {task}: {part}, {:.0} s\n", started.elapsed().as_secs_f64()));
+        }
+    };
+    let of = |task: &&Task| (task.scores)(&data, &seeds, &|part| tell(task.id, part));
+    let scores = sorted(chosen.iter().flat_map(of).collect());
     std::fs::create_dir_all(&args.output)
         .map_err(|error| Problem::new(Code::U02, args.output.display().to_string(), format!("{error}.")))?;
     let env = Env {
@@ -100,18 +112,19 @@ pub(super) fn run(args: &ModelsArgs) -> Result<Answer, Problems> {
         &args.output.join("summary.md"),
         summary::markdown("Models, judged by what they did not see", &scores).as_bytes(),
     )?;
-    if chosen.iter().any(|task| task.id == "dvfs") {
-        draw(&data, &scores, &args.output)?;
-    }
+    draw(&data, &scores, &args.output)?;
+    tell("all", "written");
     Ok(Answer::done(format!("{} written to {}\n", count(scores.len(), "score"), args.output.display())))
 }
 
-fn draw(data: &Dataset, scores: &[rats_models::score::Score], folder: &Path) -> Result<(), Problem> {
-    let examples = dvfs::examples(data);
+fn draw(data: &Dataset, scores: &[Score], folder: &Path) -> Result<(), Problem> {
+    let held_out = scores.iter().any(|score| score.task == "every-4th-clock");
+    let examples = if held_out { dvfs::examples(data) } else { Vec::new() };
     let mut all = plots::curves(&examples);
     for quantity in [Quantity::Time, Quantity::Power] {
         all.extend(plots::errors(&examples, quantity));
         all.extend(plots::learning(scores, quantity));
+        all.extend(plots::learning_unseen(scores, quantity));
     }
     all.iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
 }

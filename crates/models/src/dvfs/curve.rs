@@ -13,7 +13,7 @@
 //! Scores of points beyond the clocks of the folds that predicted them make a q of their own, used beyond the fitted range.
 //!
 //! # Complexity
-//! (folds + 1) x forms fits of a form and of a correction.
+//! (folds + 1) x forms fits of a form and of a correction, whose covariances are those of the fold.
 //!
 //! # Limits
 //! The intervals hold on average over places like those that were measured, between fitted clocks. Outside, at most one gap
@@ -30,7 +30,7 @@ use crate::statistics::{mean, median, robust_deviation};
 use super::card::Voltage;
 use super::fit::{Fitted, fit};
 use super::forms::{COLUMNS, Form, Row, candidates};
-use super::residual::{Correction, Parts};
+use super::residual::{Correction, Covariances, Parts};
 use super::scope::{Axis, Place, Sample, Scope};
 
 /// Groups that are held out in turn.
@@ -114,36 +114,42 @@ impl Curve {
         let scope = Scope::of(axis, samples.iter().map(|sample| sample.at))?;
         let keys: Vec<(u64, u64)> = samples.iter().map(|s| (s.at.core.to_bits(), s.at.mem.to_bits())).collect();
         let splits = folds(&keys, FOLDS, SEED);
-        let mut judged: Vec<Judged> = Vec::new();
-        for candidate in all(quantity, &scope, card) {
-            let (mut left, mut parts) = (Vec::new(), Vec::new());
-            for split in &splits {
-                let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
-                let Some(part) = Self::plain(quantity, &scope, &fitted, &candidate) else { break };
+        let mut running: Vec<(Candidate, Vec<Left>, Vec<Row>)> =
+            all(quantity, &scope, card).into_iter().map(|candidate| (candidate, Vec::new(), Vec::new())).collect();
+        for split in &splits {
+            let fitted: Vec<Sample> = split.fitted.iter().map(|&at| samples[at]).collect();
+            let covariances = covariances(&scope, &fitted);
+            running.retain_mut(|(candidate, left, parts)| {
+                let Some(part) = Self::plain(quantity, &scope, &fitted, candidate, &covariances) else { return false };
                 left.extend(split.held.iter().map(|&at| part.left(at, samples[at])));
                 parts.push(part.fitted.coefficients);
-            }
-            if left.len() == samples.len()
-                && let Some(error) = robust_mean(&left)
-            {
-                judged.push(Judged { error, candidate, left, parts });
-            }
+                true
+            });
         }
+        let judge = |(candidate, left, parts): (Candidate, Vec<Left>, Vec<Row>)| {
+            Some(Judged { error: robust_mean(&left)?, candidate, left, parts })
+        };
+        let mut judged: Vec<Judged> = running.into_iter().filter_map(judge).collect();
         judged.sort_by(|a, b| a.error.total_cmp(&b.error));
         let Judged { candidate, left, parts, .. } = judged.first()?;
-        let mut curve = Self::plain(quantity, &scope, samples, candidate)?;
+        let mut curve = Self::plain(quantity, &scope, samples, candidate, &covariances(&scope, samples))?;
         curve.calibrate(left);
         curve.validated = judged.iter().map(|of| (of.candidate.name.clone(), of.error)).collect();
         curve.deviations = jackknife(parts);
         Some(curve)
     }
 
-    fn plain(quantity: Quantity, scope: &Scope, samples: &[Sample], candidate: &Candidate) -> Option<Self> {
+    fn plain(
+        quantity: Quantity,
+        scope: &Scope,
+        samples: &[Sample],
+        candidate: &Candidate,
+        covariances: &Covariances,
+    ) -> Option<Self> {
         let fitted = fit(candidate.form, scope, samples, &candidate.fixed)?;
         let left = |sample: &Sample| (sample.value / fitted.value(scope, sample.at)).ln();
-        let places: Vec<Place> = samples.iter().map(|sample| sample.at).collect();
         let residuals: Vec<f64> = samples.iter().map(left).collect();
-        let correction = Correction::fit(scope, &places, &residuals)?;
+        let correction = Correction::fit(covariances, &residuals)?;
         let deviations = [0.0; COLUMNS];
         Some(Self {
             quantity,
@@ -223,6 +229,10 @@ impl Curve {
         self.inner = inner.or(outer).unwrap_or(f64::INFINITY);
         self.outer = outer.map_or(self.inner, |outer| outer.max(self.inner));
     }
+}
+
+fn covariances(scope: &Scope, samples: &[Sample]) -> Covariances {
+    Covariances::new(scope, samples.iter().map(|sample| sample.at).collect())
 }
 
 fn all(quantity: Quantity, scope: &Scope, card: Option<&Voltage>) -> Vec<Candidate> {

@@ -116,6 +116,9 @@ impl Problem<'_> {
     fn refine(&self, parameters: &[Parameter], mut shape: Vec<f64>) -> Vec<f64> {
         let mut steps: Vec<f64> =
             parameters.iter().map(|p| if p.steps > 1 { (p.high - p.low) / p.steps as f64 } else { 0.0 }).collect();
+        if steps.iter().all(|&step| step == 0.0) {
+            return shape;
+        }
         let loss = |shape: &[f64]| self.coefficients(shape, ITERATIONS.0 + 2).map_or(f64::INFINITY, |found| found.0);
         let mut least = loss(&shape);
         for _ in 0..60 {
@@ -206,8 +209,9 @@ fn product(row: &Row, coefficients: &Row) -> f64 {
     row.iter().zip(coefficients).map(|(column, coefficient)| column * coefficient).sum()
 }
 
-/// Coefficients >= 0 that minimize the weighted squares of `row c - 1`: the best of all supports whose unconstrained
-/// solution is not negative. The optimum is among them, since its own support solves its normal equations.
+/// Coefficients >= 0 that minimize the weighted squares of `row c - 1`: the unconstrained solution if it is not negative,
+/// else the best of all supports of which that holds. The optimum is among them, since its own support solves its normal
+/// equations.
 fn non_negative(rows: &[Row], weights: &[f64], width: usize) -> Option<Row> {
     let (mut gram, mut right) = ([[0.0; COLUMNS]; COLUMNS], [0.0; COLUMNS]);
     for (row, &weight) in rows.iter().zip(weights) {
@@ -218,12 +222,15 @@ fn non_negative(rows: &[Row], weights: &[f64], width: usize) -> Option<Row> {
             }
         }
     }
+    let allowed =
+        |support| solve(&gram, &right, support).filter(|found| found.iter().all(|&coefficient| coefficient >= 0.0));
+    let all = (1_usize << width) - 1;
+    if let Some(found) = allowed(all) {
+        return Some(found);
+    }
     let mut best: Option<(f64, Row)> = None;
-    for support in 1_usize..1 << width {
-        let Some(found) = solve(&gram, &right, support) else { continue };
-        if found.iter().any(|&coefficient| coefficient < 0.0) {
-            continue;
-        }
+    for support in 1..all {
+        let Some(found) = allowed(support) else { continue };
         // |Ac - 1|^2 = |1|^2 - c A'1 where the normal equations hold.
         let gain = product(&found, &right);
         if best.as_ref().is_none_or(|(most, _)| gain > *most) {
@@ -235,7 +242,12 @@ fn non_negative(rows: &[Row], weights: &[f64], width: usize) -> Option<Row> {
 
 /// The normal equations of the columns in `support` by Cholesky's method; `None` where columns depend on one another.
 fn solve(gram: &[[f64; COLUMNS]; COLUMNS], right: &Row, support: usize) -> Option<Row> {
-    let columns: Vec<usize> = (0..COLUMNS).filter(|column| support >> column & 1 == 1).collect();
+    let (mut chosen, mut count) = ([0; COLUMNS], 0);
+    for column in (0..COLUMNS).filter(|column| support >> column & 1 == 1) {
+        chosen[count] = column;
+        count += 1;
+    }
+    let columns = &chosen[..count];
     let (mut lower, mut y) = ([[0.0; COLUMNS]; COLUMNS], [0.0; COLUMNS]);
     for (i, &at) in columns.iter().enumerate() {
         for (j, &of) in columns.iter().enumerate().take(i + 1) {

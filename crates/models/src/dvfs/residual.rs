@@ -13,7 +13,8 @@
 //! error, which has a closed form: `e_i = alpha_i / K^-1_ii`, of variance `1 / K^-1_ii`.
 //!
 //! # Complexity
-//! `O(n^3)` for each of the grid's 49 pairs of length and noise.
+//! `O(n^3)` for each of the grid's 49 pairs of length and noise, once for all forms fitted at the same places; `O(n^2)` for
+//! each pair and form, but `O(n^3)` where there are outliers.
 //!
 //! # Limits
 //! The form's own parameters are held when a point is left out here; the error of the whole is judged by
@@ -23,6 +24,8 @@
 //! C. Rasmussen, C. Williams, "Gaussian processes for machine learning", 2006 (5.4.2: leave-one-out); A. O'Hagan,
 //! "Curve fitting and optimal design for prediction", 1978 (a process on top of a regression); A. Beaton, J. Tukey, "The
 //! fitting of power series", 1974 (bisquare).
+
+use std::borrow::Cow;
 
 use crate::statistics::{mean, robust_deviation};
 
@@ -65,56 +68,103 @@ pub struct Correction {
     pub left_out_deviation: Vec<f64>,
     factor: Cholesky,
     alpha: Vec<f64>,
+}
+
+/// Covariances of samples at the same places for all lengths and noises that are tried.
+pub struct Covariances {
+    places: Vec<Place>,
+    lengths: Vec<Along>,
+}
+
+/// Covariances for one length (lower triangle, by rows), and solved for every noise of which they are not singular.
+struct Along {
+    length: f64,
+    kernel: Vec<Vec<f64>>,
+    noises: Vec<(f64, Solved)>,
+}
+
+/// A covariance with its noise, and the diagonal of its inverse.
+#[derive(Clone)]
+struct Solved {
+    factor: Cholesky,
+    diagonal: Vec<f64>,
+}
+
+/// A length and noise, and the leave-one-out error that they leave.
+struct Tried<'c> {
+    error: f64,
+    length: f64,
+    noise: f64,
+    inflation: Vec<f64>,
+    solved: Cow<'c, Solved>,
+}
+
+impl Solved {
+    fn new(kernel: &[Vec<f64>], noise: f64, inflation: &[f64]) -> Option<Self> {
+        let entry = |i: usize, j: usize| kernel[i][j] + if i == j { noise * inflation[i] } else { 0.0 };
+        let factor = Cholesky::new(kernel.len(), entry)?;
+        let diagonal = factor.inverse_diagonal();
+        Some(Self { factor, diagonal })
+    }
+
     /// Leave-one-out errors.
-    left_out: Vec<f64>,
+    fn left_out(&self, residuals: &[f64]) -> Vec<f64> {
+        self.factor.solve(residuals).iter().zip(&self.diagonal).map(|(a, d)| a / d).collect()
+    }
+
+    /// Standard deviations of an ordinary measurement at each place, said without it.
+    fn deviation(&self, noise: f64, inflation: &[f64]) -> Vec<f64> {
+        let ordinary = |(d, factor): (&f64, &f64)| (1.0 / d - noise * (factor - 1.0)).max(noise).sqrt();
+        self.diagonal.iter().zip(inflation).map(ordinary).collect()
+    }
+}
+
+impl Covariances {
+    /// Of samples at these places.
+    pub fn new(scope: &Scope, places: Vec<Place>) -> Self {
+        let even = vec![1.0; places.len()];
+        let along = |length: f64| {
+            let kernel = among(scope, length, &places);
+            let of = |noise: f64| Some((noise, Solved::new(&kernel, noise, &even)?));
+            let noises = NOISES.into_iter().filter_map(of).collect();
+            Along { length, kernel, noises }
+        };
+        let lengths = LENGTHS.into_iter().map(along).collect();
+        Self { places, lengths }
+    }
 }
 
 impl Correction {
-    /// The best correction; `None` where every covariance is singular.
-    pub fn fit(scope: &Scope, places: &[Place], residuals: &[f64]) -> Option<Self> {
-        let mut best: Option<(f64, Self)> = None;
-        for length in LENGTHS {
-            for noise in NOISES {
-                let (places, residuals) = (places.to_vec(), residuals.to_vec());
-                let inflation = vec![1.0; places.len()];
-                let Some(found) = Self::robust(scope, Parts { length, noise, places, residuals, inflation }) else {
-                    continue;
-                };
-                let Some(error) = capped_mean(&found.left_out) else { continue };
-                if best.as_ref().is_none_or(|(least, _)| error < *least) {
-                    best = Some((error, found));
+    /// The best correction of residuals, one a place; `None` where every covariance is singular.
+    pub fn fit(covariances: &Covariances, residuals: &[f64]) -> Option<Self> {
+        let mut best: Option<Tried> = None;
+        for Along { length, kernel, noises } in &covariances.lengths {
+            for (noise, plain) in noises {
+                let Some(inflation) = inflations(plain, *noise, residuals) else { continue };
+                let even = inflation.iter().all(|&factor| factor <= 1.0);
+                let robust = || Solved::new(kernel, *noise, &inflation).map(Cow::Owned);
+                let Some(solved) = (if even { Some(Cow::Borrowed(plain)) } else { robust() }) else { continue };
+                let Some(error) = capped_mean(&solved.left_out(residuals)) else { continue };
+                if best.as_ref().is_none_or(|tried| error < tried.error) {
+                    best = Some(Tried { error, length: *length, noise: *noise, inflation, solved });
                 }
             }
         }
-        best.map(|(_, found)| found)
-    }
-
-    /// The correction of these parts, with noise inflated where their own leave-one-out errors are outliers.
-    fn robust(scope: &Scope, parts: Parts) -> Option<Self> {
-        let plain = Self::given(scope, parts)?;
-        let studentized: Vec<f64> =
-            plain.left_out.iter().zip(&plain.left_out_deviation).map(|(error, deviation)| error / deviation).collect();
-        let deviation = robust_deviation(&studentized)?.max(1e-12);
-        let inflation: Vec<f64> = studentized.iter().map(|error| inflation(error / deviation)).collect();
-        if inflation.iter().all(|&factor| factor < 1.5) {
-            return Some(plain);
-        }
-        Self::given(scope, Parts { inflation, ..plain.parts })
+        let Tried { length, noise, inflation, solved, .. } = best?;
+        let (places, residuals) = (covariances.places.clone(), residuals.to_vec());
+        Some(Self::of(Parts { length, noise, places, residuals, inflation }, solved.into_owned()))
     }
 
     /// The correction of these parts.
     pub fn given(scope: &Scope, parts: Parts) -> Option<Self> {
-        let Parts { length, noise, places, residuals, inflation } = &parts;
-        let covariance = |i: usize, j: usize| {
-            kernel(scope, *length, places[i], places[j]) + if i == j { noise * inflation[i] } else { 0.0 }
-        };
-        let factor = Cholesky::new(places.len(), covariance)?;
-        let alpha = factor.solve(residuals);
-        let diagonal = factor.inverse_diagonal();
-        let left_out = alpha.iter().zip(&diagonal).map(|(a, d)| a / d).collect();
-        let ordinary = |(d, factor): (&f64, &f64)| (1.0 / d - noise * (factor - 1.0)).max(*noise).sqrt();
-        let left_out_deviation = diagonal.iter().zip(inflation).map(ordinary).collect();
-        Some(Self { parts, left_out_deviation, factor, alpha, left_out })
+        let solved = Solved::new(&among(scope, parts.length, &parts.places), parts.noise, &parts.inflation)?;
+        Some(Self::of(parts, solved))
+    }
+
+    fn of(parts: Parts, solved: Solved) -> Self {
+        let left_out_deviation = solved.deviation(parts.noise, &parts.inflation);
+        let alpha = solved.factor.solve(&parts.residuals);
+        Self { parts, left_out_deviation, factor: solved.factor, alpha }
     }
 
     /// Mean and standard deviation (of a new measurement) of `ln(measured / form)` at a place; the deviation over that of the
@@ -128,6 +178,16 @@ impl Correction {
     }
 }
 
+/// Noise factors of samples whose leave-one-out errors are outliers; all 1 where none is.
+fn inflations(plain: &Solved, noise: f64, residuals: &[f64]) -> Option<Vec<f64>> {
+    let even = vec![1.0; residuals.len()];
+    let studentized: Vec<f64> =
+        plain.left_out(residuals).iter().zip(plain.deviation(noise, &even)).map(|(error, d)| error / d).collect();
+    let deviation = robust_deviation(&studentized)?.max(1e-12);
+    let found: Vec<f64> = studentized.iter().map(|error| inflation(error / deviation)).collect();
+    Some(if found.iter().all(|&factor| factor < 1.5) { even } else { found })
+}
+
 /// Mean of absolute errors, those of outliers cut off where Tukey's weight ends.
 fn capped_mean(errors: &[f64]) -> Option<f64> {
     let most = OUTLIER * robust_deviation(errors)?.max(1e-15);
@@ -138,6 +198,12 @@ fn capped_mean(errors: &[f64]) -> Option<f64> {
 fn inflation(error: f64) -> f64 {
     let inside = (1.0 - (error / OUTLIER).powi(2)).max(1e-3);
     1.0 / (inside * inside)
+}
+
+/// Covariances among places: the lower triangle, by rows.
+fn among(scope: &Scope, length: f64, places: &[Place]) -> Vec<Vec<f64>> {
+    let row = |i: usize| places[..=i].iter().map(|&other| kernel(scope, length, places[i], other)).collect();
+    (0..places.len()).map(row).collect()
 }
 
 fn kernel(scope: &Scope, length: f64, a: Place, b: Place) -> f64 {
@@ -180,7 +246,7 @@ mod tests {
         residuals[30] += 1.0;
         let at = places(&cores);
         let scope = Scope::of(Axis::Clock, at.iter().copied()).unwrap();
-        let correction = Correction::fit(&scope, &at, &residuals).unwrap();
+        let correction = Correction::fit(&Covariances::new(&scope, at), &residuals).unwrap();
         let said = |core| correction.at(&scope, Place { core, mem: 1.0 }).0;
         assert!((said(705.0) - bump(705.0)).abs() < 0.002, "{}", said(705.0));
         assert!((said(805.0) - bump(805.0)).abs() < 0.01, "{}", said(805.0));

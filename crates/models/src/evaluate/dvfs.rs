@@ -25,8 +25,8 @@ use crate::dvfs::workload::Workload;
 use crate::score::{Held, Quantity, Score, Subject};
 use crate::split::{Split, every};
 
-use super::floor;
 use super::regret::{TimePower, regret};
+use super::{Progress, floor};
 
 /// Distances between fitted clocks that are tried, for learning curves; 4 is the task that is to be reached.
 const STRIDES: [usize; 3] = [2, 4, 8];
@@ -76,8 +76,13 @@ struct Plan {
 }
 
 /// Scores of all tasks.
-pub fn scores(dataset: &Dataset, _: &[u64]) -> Vec<Score> {
-    groups(dataset).iter().flat_map(of_group).collect()
+pub fn scores(dataset: &Dataset, _: &[u64], progress: Progress) -> Vec<Score> {
+    let of = |group: &Group| {
+        let scores = of_group(group);
+        progress(&format!("{}/{}", group.source, group.gpu));
+        scores
+    };
+    groups(dataset).par_iter().flat_map_iter(of).collect()
 }
 
 /// The workloads that can be judged, by source, GPU and axis.
@@ -396,7 +401,7 @@ pub fn examples(dataset: &Dataset) -> Vec<Example> {
     let wide = |group: &&Group| {
         group.axis == Axis::Clock && group.workloads.iter().all(|w| cores(&w.rows).len() / MAIN >= FEWEST_FITTED)
     };
-    groups.iter().filter(wide).flat_map(of_examples).collect()
+    groups.par_iter().filter(wide).flat_map_iter(of_examples).collect()
 }
 
 fn of_examples(group: &Group) -> Vec<Example> {

@@ -5,6 +5,7 @@
 
 pub mod dvfs;
 pub mod floor;
+mod overview;
 pub mod plots;
 pub mod reach;
 pub mod regret;
@@ -15,6 +16,9 @@ use crate::data::Dataset;
 use crate::score::Score;
 use crate::{interference, scaling};
 
+/// Told of every part that is done, such as `ttu/v100`, in the order in which they end.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
+
 /// Something that models are asked.
 #[derive(Clone, Copy)]
 pub struct Task {
@@ -23,7 +27,7 @@ pub struct Task {
     /// What is asked, one sentence.
     pub about: &'static str,
     /// Scores of all its models on all its data. The same data set and seeds give the same scores, whatever the threads.
-    pub scores: fn(&Dataset, &[u64]) -> Vec<Score>,
+    pub scores: fn(&Dataset, &[u64], Progress) -> Vec<Score>,
 }
 
 /// All tasks.
@@ -36,7 +40,7 @@ pub static TASKS: [Task; 4] = [
     Task {
         id: "unseen",
         about: "Time, power and best operating point of kernels that were never seen, from one to three measured points.",
-        scores: |dataset, seeds| unseen::scores(&dataset.points, seeds),
+        scores: |dataset, seeds, progress| unseen::scores(&dataset.points, seeds, progress),
     },
     Task {
         id: "interference",
@@ -46,7 +50,7 @@ pub static TASKS: [Task; 4] = [
     Task {
         id: "scaling",
         about: "Time of a step on gangs whose size or model was held out.",
-        scores: |data, _| scaling::evaluate::scores(&data.gangs),
+        scores: |data, _, progress| scaling::evaluate::scores(&data.gangs, progress),
     },
 ];
 

@@ -1,17 +1,40 @@
 //! Charts of a report as SVG: measured curves with predictions and intervals, errors by task, learning curves.
 
 use plotters::prelude::{
-    BLACK, BLUE, ChartBuilder, Circle, Color as _, IntoDrawingArea as _, LineSeries, Palette, Palette99, PathElement,
-    RED, SVGBackend, SeriesLabelPosition, TRANSPARENT, WHITE,
+    BLACK, BLUE, ChartBuilder, Circle, Color as _, IntoDrawingArea as _, LineSeries, PathElement, RED, RGBColor,
+    Rectangle, SVGBackend, SeriesLabelPosition, TRANSPARENT, WHITE,
 };
 
 use crate::score::{Quantity, Score};
 use crate::statistics::mean;
 
 use super::dvfs::Example;
+use super::unseen::SIZES;
 
 /// Width and height.
 const SIZE: (u32, u32) = (760, 440);
+
+/// Colors of lines, told apart on white.
+const COLORS: [(u8, u8, u8); 9] = [
+    (0, 114, 178),
+    (213, 94, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (110, 70, 20),
+    (230, 159, 0),
+    (86, 180, 233),
+    (110, 110, 110),
+    (150, 10, 50),
+];
+
+/// Where the names of lines stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Legend {
+    /// To the right of few points, which are marked.
+    Beside,
+    /// At the lower right, below rising lines.
+    Below,
+}
 
 /// A file and its content.
 pub type Plot = (String, String);
@@ -30,40 +53,45 @@ pub fn curves(examples: &[Example]) -> Vec<Plot> {
 
 /// Error of `rats` against the share of clocks that were fitted, a line for each source and GPU.
 pub fn learning(scores: &[Score], quantity: Quantity) -> Option<Plot> {
-    let strides = [8.0, 4.0, 2.0];
+    let steps = [(1.0 / 8.0, "every-8th-clock"), (0.25, "every-4th-clock"), (0.5, "every-2nd-clock")];
+    let steps: Vec<(f64, String)> = steps.into_iter().map(|(share, task)| (share, task.to_owned())).collect();
+    let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
+    let text = lines(scores, quantity, &steps, &title, "share of clocks fitted")?;
+    Some((format!("learning-{}.svg", quantity.name()), text))
+}
+
+/// Error of `rats` for a kernel measured at the default clocks against the number of known kernels.
+pub fn learning_unseen(scores: &[Score], quantity: Quantity) -> Option<Plot> {
+    let steps = SIZES.map(|size| (size as f64, format!("unseen-of-{size}-1-default")));
+    let title = format!("Error of {} of a kernel measured at one point", quantity.name());
+    let text = lines(scores, quantity, &steps, &title, "known kernels")?;
+    Some((format!("learning-unseen-{}.svg", quantity.name()), text))
+}
+
+/// Mean error over seeds at each step (its place on the axis and its task).
+fn lines(scores: &[Score], quantity: Quantity, steps: &[(f64, String)], title: &str, axis: &str) -> Option<String> {
     let mut gpus: Vec<(&str, &str)> = scores.iter().map(|s| (s.source.as_str(), s.gpu.as_str())).collect();
     gpus.sort_unstable();
     gpus.dedup();
-    let figure = |(source, gpu): (&str, &str), stride: f64| {
-        let task = format!("every-{stride}{}-clock", if stride < 3.0 { "nd" } else { "th" });
-        let of: Vec<f64> = scores
-            .iter()
-            .filter(|s| {
-                s.task == task && s.source == source && s.gpu == gpu && s.model == "rats" && s.quantity == quantity
-            })
-            .filter_map(|s| s.mape)
-            .collect();
-        mean(&of).map(|error| (1.0 / stride, 100.0 * error))
+    let figure = |(source, gpu): (&str, &str), (x, task): &(f64, String)| {
+        let of = |s: &&Score| {
+            s.task == *task && s.source == source && s.gpu == gpu && s.model == "rats" && s.quantity == quantity
+        };
+        let errors: Vec<f64> = scores.iter().filter(of).filter_map(|s| s.mape).collect();
+        mean(&errors).map(|error| (*x, 100.0 * error))
     };
     let lines: Vec<(String, Vec<(f64, f64)>)> = gpus
         .into_iter()
-        .map(|of| (format!("{} {}", of.0, of.1), strides.iter().filter_map(|&stride| figure(of, stride)).collect()))
-        .filter(|(_, points): &(String, Vec<_>)| !points.is_empty())
+        .map(|of| (format!("{} {}", of.0, of.1), steps.iter().filter_map(|step| figure(of, step)).collect()))
+        .filter(|(_, points): &(String, Vec<_>)| points.len() > 1)
         .collect();
     if lines.is_empty() {
         return None;
     }
     let mut text = String::new();
-    let title = format!("Error of {} against the share of clocks that were fitted", quantity.name());
-    line_chart(
-        &mut text,
-        &title,
-        ("share of clocks fitted", "mean relative error, %"),
-        SeriesLabelPosition::UpperRight,
-        &lines,
-    )
-    .ok()?;
-    Some((format!("learning-{}.svg", quantity.name()), text))
+    let labels = (axis, "mean relative error, %");
+    line_chart(&mut text, title, labels, Legend::Beside, &lines).ok()?;
+    Some(text)
 }
 
 /// Distribution of the errors of held-out points: share of points over error, a line for each example.
@@ -83,8 +111,7 @@ pub fn errors(examples: &[Example], quantity: Quantity) -> Option<Plot> {
     }
     let mut text = String::new();
     let title = format!("Errors of {} at held-out clocks, the median workload of each GPU", quantity.name());
-    line_chart(&mut text, &title, ("relative error, %", "share of points"), SeriesLabelPosition::LowerRight, &lines)
-        .ok()?;
+    line_chart(&mut text, &title, ("relative error, %", "share of points"), Legend::Below, &lines).ok()?;
     Some((format!("errors-{}.svg", quantity.name()), text))
 }
 
@@ -104,7 +131,14 @@ fn curve<'t>(text: &'t mut String, example: &Example) -> Result<(), Failed<'t>> 
         .y_label_area_size(56)
         .build_cartesian_2d(left..right, low..high)?;
     let unit = if example.quantity == Quantity::Time { "time of a step" } else { "power, W" };
-    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("SM clock, MHz").y_desc(unit).draw()?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc("SM clock, MHz")
+        .y_desc(unit)
+        .x_label_formatter(&|value| format!("{value:.0}"))
+        .y_label_formatter(&|value| short(*value))
+        .draw()?;
     let mut memories: Vec<f64> = example.points.iter().map(|point| point.0.mem).collect();
     memories.dedup_by(|a, b| a.total_cmp(b).is_eq());
     for memory in memories {
@@ -118,6 +152,22 @@ fn curve<'t>(text: &'t mut String, example: &Example) -> Result<(), Failed<'t>> 
             Circle::new((p.0.core, p.1), 3, style)
         }))?;
     }
+    let none = || std::iter::empty::<Circle<(f64, f64), i32>>();
+    chart.draw_series(none())?.label("fitted").legend(|at| Circle::new(at, 3, BLACK.filled()));
+    chart.draw_series(none())?.label("held out").legend(|at| Circle::new(at, 3, RED.stroke_width(1)));
+    let line = |(x, y): (i32, i32)| PathElement::new([(x - 9, y), (x + 9, y)], BLUE.stroke_width(2));
+    chart.draw_series(none())?.label("model").legend(line);
+    let band = |(x, y): (i32, i32)| Rectangle::new([(x - 9, y - 4), (x + 9, y + 4)], BLUE.mix(0.15).filled());
+    chart.draw_series(none())?.label("90 % interval").legend(band);
+    // Times fall with the clock and powers rise.
+    let falls = example.quantity == Quantity::Time;
+    let corner = if falls { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::UpperLeft };
+    chart
+        .configure_series_labels()
+        .position(corner)
+        .border_style(BLACK.mix(0.3))
+        .background_style(WHITE.mix(0.8))
+        .draw()?;
     area.present()
 }
 
@@ -125,7 +175,7 @@ fn line_chart<'t>(
     text: &'t mut String,
     title: &str,
     (x, y): (&str, &str),
-    legend: SeriesLabelPosition,
+    legend: Legend,
     lines: &[(String, Vec<(f64, f64)>)],
 ) -> Result<(), Failed<'t>> {
     let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
@@ -138,10 +188,21 @@ fn line_chart<'t>(
         .margin(12)
         .x_label_area_size(36)
         .y_label_area_size(56)
-        .build_cartesian_2d(0.0..right * 1.05, 0.0..high * 1.05)?;
-    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc(x).y_desc(y).draw()?;
+        .build_cartesian_2d(0.0..right * if legend == Legend::Beside { 1.5 } else { 1.05 }, 0.0..high * 1.05)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&|value| short(*value))
+        .y_label_formatter(&|value| short(*value))
+        .draw()?;
     for (at, (name, points)) in lines.iter().enumerate() {
-        let color = Palette99::pick(at).to_rgba();
+        let (red, green, blue) = COLORS[at % COLORS.len()];
+        let color = RGBColor(red, green, blue);
+        if legend == Legend::Beside {
+            chart.draw_series(points.iter().map(|&point| Circle::new(point, 3, color.filled())))?;
+        }
         chart
             .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?
             .label(name)
@@ -149,11 +210,20 @@ fn line_chart<'t>(
     }
     chart
         .configure_series_labels()
-        .position(legend)
+        .position(match legend {
+            Legend::Beside => SeriesLabelPosition::UpperRight,
+            Legend::Below => SeriesLabelPosition::LowerRight,
+        })
         .border_style(BLACK.mix(0.3))
         .background_style(WHITE.mix(0.8))
         .draw()?;
     area.present()
+}
+
+/// A label without trailing zeros.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The range of values with a margin of 5 %.

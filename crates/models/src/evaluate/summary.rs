@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use crate::score::{Quantity, Score};
 use crate::statistics::{largest, mean};
 
-use super::reach::{Metric, REACH};
+use super::overview;
+use super::reach::{Metric, Outcome, REACH, Reach};
 
 /// Scores of all seeds of one subject.
 type Key<'s> = (&'s str, &'s str, &'s str, Quantity, &'s str);
@@ -28,6 +29,7 @@ pub fn markdown(title: &str, scores: &[Score]) -> String {
         Mean and worst are over seeds or phases.\n"
     );
     reached(&mut text, scores);
+    overview::write(&mut text, scores);
     let mut tasks: Vec<&str> = scores.iter().map(|score| score.task.as_str()).collect();
     tasks.dedup();
     for task in tasks {
@@ -38,30 +40,60 @@ pub fn markdown(title: &str, scores: &[Score]) -> String {
 }
 
 fn reached(text: &mut String, scores: &[Score]) {
-    let mut rows = String::new();
-    for reach in &REACH {
-        for outcome in reach.outcomes(scores) {
-            let figure =
-                |value: f64| if reach.metric == Metric::Mape { percent(Some(value)) } else { format!("{value:.4}") };
-            let _ = writeln!(
-                rows,
-                "| {} | {} | {} | {} | {} | {} | {} | {} |",
-                reach.task,
-                reach.source,
-                outcome.gpu,
-                reach.quantity.name(),
-                figure(reach.bound),
-                figure(outcome.mean),
-                figure(outcome.worst),
-                if outcome.kept { "yes" } else { "**no**" }
-            );
-        }
+    let all = REACH.iter().flat_map(|reach| reach.outcomes(scores).into_iter().map(move |outcome| (reach, outcome)));
+    let all: Vec<(&Reach, Outcome)> = all.collect();
+    if all.is_empty() {
+        return;
     }
-    if !rows.is_empty() {
-        let head =
-            "| task | source | GPU | quantity | reach | mean | worst | reached |\n|---|---|---|---|---|---|---|---|\n";
-        let _ = write!(text, "\n## Reach\n\n{head}{rows}");
+    text.push_str(
+        "\n## Reach\n\nThe floor is what noise alone leaves: what the neighbors of a point say of it when all else is known, or \
+         two equal measurements of each other.\n\n\
+         | task | source | GPU | quantity | reach | mean | worst | floor | reached |\n|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (reach, outcome) in &all {
+        let floor = reach.floor(&outcome.gpu, scores).map_or_else(String::new, |floor| figure(reach, floor));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {floor} | {} |",
+            reach.task,
+            reach.source,
+            outcome.gpu,
+            reach.quantity.name(),
+            figure(reach, reach.bound),
+            figure(reach, outcome.mean),
+            figure(reach, outcome.worst),
+            if outcome.kept { "yes" } else { "**no**" }
+        );
     }
+    let missed: Vec<_> = all.iter().filter(|(_, outcome)| !outcome.kept).collect();
+    if !missed.is_empty() {
+        text.push_str(
+            "\n### Where it is not reached\n\nThe same from less and from more.\n\n\
+             | task | source | GPU | quantity | reach | learning curve | floor |\n|---|---|---|---|---|---|---|\n",
+        );
+    }
+    for (reach, outcome) in missed {
+        let steps: Vec<String> = reach
+            .learning(&outcome.gpu, scores)
+            .iter()
+            .map(|step| format!("{}: {}", step.known, figure(reach, step.mean)))
+            .collect();
+        let floor = reach.floor(&outcome.gpu, scores).map_or_else(String::new, |floor| figure(reach, floor));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {floor} |",
+            reach.task,
+            reach.source,
+            outcome.gpu,
+            reach.quantity.name(),
+            figure(reach, reach.bound),
+            steps.join("; "),
+        );
+    }
+}
+
+fn figure(reach: &Reach, value: f64) -> String {
+    if reach.metric == Metric::Mape { percent(Some(value)) } else { format!("{value:.4}") }
 }
 
 fn table(text: &mut String, task: &str, scores: &[&Score]) {
@@ -100,6 +132,7 @@ fn table(text: &mut String, task: &str, scores: &[&Score]) {
     }
 }
 
-fn percent(value: Option<f64>) -> String {
+/// In %, nothing where there is none.
+pub(super) fn percent(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{:.2}", 100.0 * value))
 }

@@ -5,7 +5,8 @@
 //! * `pair-unseen`: a fifth of the pairs is held out; their jobs ran with others. Rates of those that can share, and
 //!   whether they can.
 //! * `can-share`: who can share, every pair held out once, in one of five folds. So few pairs cannot that one of them moves
-//!   the figure of a single fifth by 0.1 and more.
+//!   the figure of a single fifth by 0.1 and more. With half and nine tenths of the pairs known: `can-share-half` and
+//!   `can-share-nine-tenths`.
 //! * `model-unseen`: each training model in turn is held out of all pairs, with all its batch sizes; what is known of its
 //!   jobs are their rates alone. The seed numbers the models in order of their names.
 //! * `model-unseen-N`: the same, but each of its jobs was measured beside N others, chosen at random.
@@ -15,8 +16,10 @@ use std::collections::BTreeMap;
 
 use rats_domain::problem::Problems;
 use rats_domain::random::Random;
+use rayon::prelude::*;
 
 use crate::data::{Dataset, Pair};
+use crate::evaluate::Progress;
 use crate::score::{Held, Quantity, Score, Subject};
 use crate::split::{folds, hold_out};
 
@@ -28,7 +31,8 @@ use super::{Estimate, Fitted, members};
 
 /// Share of the unordered pairs that is held out.
 const HELD: f64 = 0.2;
-const SHARING_FOLDS: usize = 5;
+/// Folds of the pairs, and the tasks they make.
+const SHARING: [(usize, &str); 3] = [(2, "can-share-half"), (5, "can-share"), (10, "can-share-nine-tenths")];
 /// Measured partners of each job of a model that is otherwise new.
 const PARTNERS: [usize; 3] = [1, 3, 6];
 
@@ -36,30 +40,36 @@ const PARTNERS: [usize; 3] = [1, 3, 6];
 ///
 /// # Errors
 /// As [`super::InterferenceModel::train`].
-pub fn scores(pairs: &[Pair], seeds: &[u64]) -> Result<Vec<Score>, Problems> {
+pub fn scores(pairs: &[Pair], seeds: &[u64], progress: Progress) -> Result<Vec<Score>, Problems> {
     let jobs = catalogue(pairs, &[]).map_err(Problems)?;
     let source = pairs.first().map_or_else(String::new, |pair| pair.source.clone());
-    let mut scores = Vec::new();
-    for (gpu, table) in tables(pairs, &jobs).map_err(Problems)? {
-        let task = Task { source: &source, gpu: &gpu, jobs: &jobs, table: &table };
-        for &seed in seeds {
-            scores.extend(task.pairs_unseen(seed)?);
-        }
-        scores.extend(seeds.iter().map(|&seed| task.sharing(seed)));
+    let of = |(gpu, table): &(String, Table)| {
+        let task = Task { source: &source, gpu, jobs: &jobs, table };
+        let mut scores = concatenated(seeds.par_iter().map(|&seed| task.pairs_unseen(seed)).collect())?;
+        scores.par_extend(seeds.par_iter().flat_map_iter(|&seed| SHARING.map(|folds| task.sharing(folds, seed))));
         scores.extend(task.models_unseen(seeds.first().copied().unwrap_or(0))?);
         scores.push(task.floor(pairs));
-    }
-    Ok(scores)
+        progress(&format!("{source}/{gpu}"));
+        Ok(scores)
+    };
+    let tables: Vec<(String, Table)> = tables(pairs, &jobs).map_err(Problems)?.into_iter().collect();
+    concatenated(tables.par_iter().map(of).collect())
+}
+
+/// All scores, or the first failure in the order of the parts.
+fn concatenated(parts: Vec<Result<Vec<Score>, Problems>>) -> Result<Vec<Score>, Problems> {
+    let parts: Vec<Vec<Score>> = parts.into_iter().collect::<Result<_, _>>()?;
+    Ok(parts.concat())
 }
 
 /// The series of pairs that is judged: of Gavel's others many rates are capped.
 pub const SERIES: &str = "oracle-motivation";
 
 /// [`scores`] of a data set's pairs on one GPU; none where they do not go together, as fitting a model to them would tell.
-pub fn task(data: &Dataset, seeds: &[u64]) -> Vec<Score> {
+pub fn task(data: &Dataset, seeds: &[u64], progress: Progress) -> Vec<Score> {
     let wanted = |pair: &&Pair| pair.series == SERIES && pair.gpus == 1;
     let pairs: Vec<Pair> = data.pairs.iter().filter(wanted).cloned().collect();
-    scores(&pairs, seeds).unwrap_or_default()
+    scores(&pairs, seeds, progress).unwrap_or_default()
 }
 
 struct Task<'a> {
@@ -114,43 +124,51 @@ impl Task<'_> {
         ]
     }
 
-    fn sharing(&self, seed: u64) -> Score {
+    fn sharing(&self, (count, task): (usize, &str), seed: u64) -> Score {
         let keys: Vec<(usize, usize)> = self.table.sharing.iter().map(|&(a, b, _)| (a, b)).collect();
         let mut answers = Vec::new();
-        for split in folds(&keys, SHARING_FOLDS, seed) {
+        for split in folds(&keys, count, seed) {
             let known: Vec<(usize, usize, bool)> = split.fitted.iter().map(|&at| self.table.sharing[at]).collect();
             let memory = Memory::fit(self.jobs, &known);
             let answer = |(a, b, can): (usize, usize, bool)| (can, memory.can_share(a, b).0);
             answers.extend(split.held.iter().map(|&at| answer(self.table.sharing[at])));
         }
-        Score::of_answers(self.subject("can-share", "rats", Quantity::CanShare, seed), &answers)
+        Score::of_answers(self.subject(task, "rats", Quantity::CanShare, seed), &answers)
     }
 
     fn models_unseen(&self, seed: u64) -> Result<Vec<Score>, Problems> {
         let mut models: Vec<&str> = self.jobs.iter().map(|job| job.model.as_str()).collect();
         models.sort_unstable();
         models.dedup();
+        concatenated(
+            models
+                .par_iter()
+                .enumerate()
+                .map(|(number, model)| self.model_unseen(model, number as u64, seed))
+                .collect(),
+        )
+    }
+
+    fn model_unseen(&self, model: &str, number: u64, seed: u64) -> Result<Vec<Score>, Problems> {
+        let of = |pair: (usize, usize)| [pair.0, pair.1].iter().any(|&at| self.jobs[at].model == model);
+        let mut order: Vec<(usize, usize)> =
+            self.table.sharing.iter().map(|&(a, b, _)| (a, b)).filter(|&pair| of(pair)).collect();
+        Random::new(seed).shuffle(&mut order);
+        let most = PARTNERS.iter().copied().max().unwrap_or(0);
+        let judged_by = chosen(&order, most, |at| self.jobs[at].model == model);
+        let out = self.table.only(|pair| of(pair) && !judged_by.contains(&pair));
         let mut scores = Vec::new();
-        for (number, model) in models.into_iter().enumerate() {
-            let of = |pair: (usize, usize)| [pair.0, pair.1].iter().any(|&at| self.jobs[at].model == model);
-            let mut order: Vec<(usize, usize)> =
-                self.table.sharing.iter().map(|&(a, b, _)| (a, b)).filter(|&pair| of(pair)).collect();
-            Random::new(seed).shuffle(&mut order);
-            let most = PARTNERS.iter().copied().max().unwrap_or(0);
-            let judged_by = chosen(&order, most, |at| self.jobs[at].model == model);
-            let out = self.table.only(|pair| of(pair) && !judged_by.contains(&pair));
-            for partners in [0].into_iter().chain(PARTNERS) {
-                let measured = chosen(&order, partners, |at| self.jobs[at].model == model);
-                let known = self.table.only(|pair| !of(pair) || measured.contains(&pair));
-                let out = if partners == 0 { &self.table.only(of) } else { &out };
-                let name = if partners == 0 { "model-unseen".into() } else { format!("model-unseen-{partners}") };
-                let fitted = Fitted::to(self.jobs, self.gpu, known.clone())?;
-                scores.extend(self.judged(&name, number as u64, &fitted, out));
-                for baseline in [Baseline::Mean, Baseline::RowColumn] {
-                    let subject = self.subject(&name, baseline.name(), Quantity::Rate, number as u64);
-                    let rate = |i, j| baseline.rate(self.jobs, &known.cells, i, j);
-                    scores.push(Score::of(subject, &guessed(&out.cells, rate), 0));
-                }
+        for partners in [0].into_iter().chain(PARTNERS) {
+            let measured = chosen(&order, partners, |at| self.jobs[at].model == model);
+            let known = self.table.only(|pair| !of(pair) || measured.contains(&pair));
+            let out = if partners == 0 { &self.table.only(of) } else { &out };
+            let name = if partners == 0 { "model-unseen".into() } else { format!("model-unseen-{partners}") };
+            let fitted = Fitted::to(self.jobs, self.gpu, known.clone())?;
+            scores.extend(self.judged(&name, number, &fitted, out));
+            for baseline in [Baseline::Mean, Baseline::RowColumn] {
+                let subject = self.subject(&name, baseline.name(), Quantity::Rate, number);
+                let rate = |i, j| baseline.rate(self.jobs, &known.cells, i, j);
+                scores.push(Score::of(subject, &guessed(&out.cells, rate), 0));
             }
         }
         Ok(scores)

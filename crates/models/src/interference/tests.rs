@@ -174,7 +174,7 @@ fn a_mirrored_row_must_agree() {
 #[test]
 fn the_evaluation_beats_its_baselines_on_planted_pairs() {
     let slow: Vec<Pair> = pairs().into_iter().filter(|pair| pair.gpu == "slow").collect();
-    let scores = evaluate::scores(&slow, &[1]).unwrap();
+    let scores = evaluate::scores(&slow, &[1], &|_| ()).unwrap();
     let error = |model: &str| {
         let wanted = |score: &&crate::score::Score| {
             score.task == "pair-unseen" && score.model == model && score.quantity == Quantity::Rate

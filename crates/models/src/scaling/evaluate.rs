@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::Gang;
+use crate::evaluate::Progress;
 use crate::score::{Held, Quantity, Score, Subject};
 
 use super::baselines::Baseline;
@@ -22,7 +23,7 @@ const SIZES: usize = 3;
 /// All tasks on the gangs of a data set that can be used.
 ///
 /// Left out: what is not [`measured`], and workloads of fewer than three sizes.
-pub fn scores(gangs: &[Gang]) -> Vec<Score> {
+pub fn scores(gangs: &[Gang], progress: Progress) -> Vec<Score> {
     let mut clusters: BTreeMap<(String, String), Workloads> = BTreeMap::new();
     let mut models: BTreeMap<String, String> = BTreeMap::new();
     for gang in gangs {
@@ -36,7 +37,9 @@ pub fn scores(gangs: &[Gang]) -> Vec<Score> {
     for ((source, gpu), mut workloads) in clusters {
         workloads.retain(|_, rows| rows.iter().map(|row| row.0.gpus).collect::<BTreeSet<_>>().len() >= SIZES);
         if !workloads.is_empty() {
-            scores.extend(Task { source, gpu, workloads, models: &models }.scores());
+            let task = Task { source, gpu, workloads, models: &models };
+            scores.extend(task.scores());
+            progress(&format!("{}/{}", task.source, task.gpu));
         }
     }
     scores

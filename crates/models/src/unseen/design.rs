@@ -87,9 +87,10 @@ impl State {
         let (points, width) = (known.grid.len(), curves.first().map_or(0, Vec::len));
         let same = |a: usize, b: usize| if a / points == b / points { near[a % points][b % points] } else { 0.0 };
         let near: Vec<Vec<f64>> = (0..width).map(|a| (0..width).map(|b| same(a, b)).collect()).collect();
-        let shared = Shared::of(&curves, None, &near, SHRINKAGE);
-        let row =
-            |a: usize| (0..width).map(|b| shared.as_ref().map_or(0.0, |shared| shared.covariance(a, b))).collect();
+        let shared = Shared::of(&curves, &near);
+        let row = |a: usize| {
+            (0..width).map(|b| shared.as_ref().map_or(0.0, |shared| shared.covariance(a, b, SHRINKAGE))).collect()
+        };
         Self { covariance: (0..width).map(row).collect() }
     }
 

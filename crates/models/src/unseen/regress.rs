@@ -20,7 +20,7 @@
 //! (n+1)): it holds a new kernel like the known ones with probability 1 - 2k/(n+1), whatever the distribution.
 //!
 //! # Complexity
-//! O(n^3) for each of 15 smooth ones, O(n^2 p) for each of 4 cautious ones, O(n^2 p m) for each of 9 that share; n kernels,
+//! O(n^3) for each of 15 smooth ones, O(n^2 p) for each of 4 cautious ones, O(n p m) for each of 9 that share; n kernels,
 //! p operating points, m of them measured.
 //!
 //! # Limits
@@ -108,17 +108,22 @@ fn candidates(lesson: &Lesson) -> Option<Vec<Candidate>> {
     let curves = &lesson.curves;
     let distances: Vec<Vec<f64>> = rows.iter().map(|a| rows.iter().map(|b| distance(a, b)).collect()).collect();
     let to: Vec<f64> = rows.iter().map(|row| distance(row, &at)).collect();
-    let smooth = LENGTHS.iter().flat_map(|&length| NOISES.iter().map(move |&noise| (length, noise)));
-    let smooth = smooth.filter_map(|(length, noise)| smooth_candidate(&rows, curves, &at, length, noise));
+    let smooth = LENGTHS.iter().flat_map(|&length| {
+        let views = Similarities::new(&rows, &at, length);
+        let of = |&noise: &f64| smooth_candidate(&views, curves, noise);
+        NOISES.iter().filter_map(of).collect::<Vec<Curves>>()
+    });
     let ranks = ranks(curves);
-    let cautious = REACHES.iter().map(|&reach| cautious_candidate(&distances, &to, curves, &ranks, reach));
+    let cautious = REACHES.iter().map(|&reach| cautious_candidate(&distances, &to, &ranks, reach));
     let absolute: Vec<Vec<f64>> = curves
         .iter()
         .zip(&lesson.levels)
         .map(|(curve, level)| curve.iter().map(|value| value + level).collect())
         .collect();
+    let shared = Shared::of(&absolute, lesson.near);
     let sharing = SHRINKAGES.iter().flat_map(|&shrinkage| MEASURED_NOISES.iter().map(move |&noise| (shrinkage, noise)));
-    let sharing = sharing.filter_map(|(shrinkage, noise)| sharing_candidate(lesson, &absolute, shrinkage, noise));
+    let sharing =
+        sharing.filter_map(|(shrinkage, noise)| sharing_candidate(lesson, shared.as_ref()?, shrinkage, noise));
     let all = smooth.chain(cautious).chain(sharing);
     let all = all.map(|(value, left_out)| Candidate { error: error(curves, &left_out), value, left_out });
     Some(all.filter(|candidate| candidate.error.is_finite()).collect())
@@ -126,21 +131,34 @@ fn candidates(lesson: &Lesson) -> Option<Vec<Candidate>> {
 
 type Curves = (Vec<f64>, Vec<Vec<f64>>);
 
-fn smooth_candidate(rows: &[Vec<f64>], curves: &[Vec<f64>], at: &[f64], length: f64, noise: f64) -> Option<Curves> {
-    let similarity = |a: &[f64], b: &[f64]| {
-        let r = 3f64.sqrt() * distance(a, b) / length;
-        1.0 + LINEAR * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() + (1.0 + r) * (-r).exp()
-    };
-    let factor = Cholesky::new(rows.len(), |i, j| similarity(&rows[i], &rows[j]) + if i == j { noise } else { 0.0 })?;
+/// The smooth kernel among the known features (lower triangle, by rows) and between them and the new ones.
+struct Similarities {
+    among: Vec<Vec<f64>>,
+    near: Vec<f64>,
+}
+
+impl Similarities {
+    fn new(rows: &[Vec<f64>], at: &[f64], length: f64) -> Self {
+        let similarity = |a: &[f64], b: &[f64]| {
+            let r = 3f64.sqrt() * distance(a, b) / length;
+            1.0 + LINEAR * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() + (1.0 + r) * (-r).exp()
+        };
+        let row = |i: usize| rows[..=i].iter().map(|other| similarity(&rows[i], other)).collect();
+        Self { among: (0..rows.len()).map(row).collect(), near: rows.iter().map(|row| similarity(row, at)).collect() }
+    }
+}
+
+fn smooth_candidate(views: &Similarities, curves: &[Vec<f64>], noise: f64) -> Option<Curves> {
+    let n = views.among.len();
+    let factor = Cholesky::new(n, |i, j| views.among[i][j] + if i == j { noise } else { 0.0 })?;
     let diagonal = factor.inverse_diagonal();
-    let near: Vec<f64> = rows.iter().map(|row| similarity(row, at)).collect();
-    let (points, n) = (curves.first()?.len(), rows.len());
+    let points = curves.first()?.len();
     let (mut value, mut left_out) = (Vec::with_capacity(points), vec![Vec::with_capacity(points); n]);
     for point in 0..points {
         let column: Vec<f64> = curves.iter().map(|curve| curve[point]).collect();
         let center = mean(&column)?;
         let weights = factor.solve(&column.iter().map(|value| value - center).collect::<Vec<_>>());
-        value.push(center + near.iter().zip(&weights).map(|(k, w)| k * w).sum::<f64>());
+        value.push(center + views.near.iter().zip(&weights).map(|(k, w)| k * w).sum::<f64>());
         for (row, curve) in left_out.iter_mut().enumerate() {
             curve.push(column[row] - weights[row] / diagonal[row]);
         }
@@ -148,13 +166,7 @@ fn smooth_candidate(rows: &[Vec<f64>], curves: &[Vec<f64>], at: &[f64], length: 
     Some((value, left_out))
 }
 
-fn cautious_candidate(
-    distances: &[Vec<f64>],
-    to: &[f64],
-    curves: &[Vec<f64>],
-    ranks: &[Vec<usize>],
-    reach: f64,
-) -> Curves {
+fn cautious_candidate(distances: &[Vec<f64>], to: &[f64], ranks: &[Vec<Ranked>], reach: f64) -> Curves {
     let median = |distances: &[f64], skip: Option<usize>| -> Vec<f64> {
         let far = distances.iter().enumerate().filter(|(row, _)| Some(*row) != skip);
         let nearest = far.map(|(_, distance)| *distance).fold(f64::INFINITY, f64::min);
@@ -163,52 +175,55 @@ fn cautious_candidate(
             .enumerate()
             .map(|(row, distance)| if Some(row) == skip { 0.0 } else { ((nearest - distance) / reach).exp() })
             .collect();
-        let at = |(point, order): (usize, &Vec<usize>)| relative_median(order, &weights, |row| curves[row][point]);
-        ranks.iter().enumerate().map(at).collect()
+        ranks.iter().map(|order| relative_median(order, &weights)).collect()
     };
     let left_out = distances.iter().enumerate().map(|(row, to)| median(to, Some(row))).collect();
     (median(to, None), left_out)
 }
 
-fn sharing_candidate(lesson: &Lesson, absolute: &[Vec<f64>], shrinkage: f64, noise: f64) -> Option<Curves> {
+fn sharing_candidate(lesson: &Lesson, shared: &Shared, shrinkage: f64, noise: f64) -> Option<Curves> {
     let seen = &lesson.seen;
     let over = |curve: Vec<f64>, level: f64| curve.into_iter().map(|value| value - level).collect::<Vec<f64>>();
-    let shared = |skip| Shared::of(absolute, skip, lesson.near, shrinkage);
     let observed: Vec<f64> = lesson.observed.iter().map(|value| value + lesson.level).collect();
-    let value = over(shared(None)?.given(seen, &observed, noise)?, lesson.level);
-    let left_out = (0..absolute.len())
-        .map(|row| {
-            let observed: Vec<f64> = seen.iter().map(|&at| absolute[row][at]).collect();
-            Some(over(shared(Some(row))?.given(seen, &observed, noise)?, lesson.levels[row]))
-        })
-        .collect::<Option<_>>()?;
+    let sharing = shared.seen(seen, shrinkage, noise);
+    let value = over(sharing.given(&observed)?, lesson.level);
+    let of = |(row, level): (usize, &f64)| Some(over(sharing.left_out(row)?, *level));
+    let left_out = lesson.levels.iter().enumerate().map(of).collect::<Option<_>>()?;
     Some((value, left_out))
 }
 
+/// A known kernel's logarithm y at a point, and exp(-y).
+#[derive(Clone, Copy)]
+struct Ranked {
+    row: usize,
+    y: f64,
+    inverse: f64,
+}
+
 /// The logarithm m that makes the weighted mean of |exp(m - y) - 1| least: the median of y weighted by w exp(-y), since
-/// |M - Y| / Y = |M - Y| weighted by 1/Y. `order` lists the rows by ascending y.
-fn relative_median(order: &[usize], weights: &[f64], y: impl Fn(usize) -> f64) -> f64 {
-    let weight = |row: usize| weights[row] * (-y(row)).exp();
-    let half = order.iter().map(|&row| weight(row)).sum::<f64>() / 2.0;
+/// |M - Y| / Y = |M - Y| weighted by 1/Y. `order` is by ascending y.
+fn relative_median(order: &[Ranked], weights: &[f64]) -> f64 {
+    let weight = |ranked: &Ranked| weights[ranked.row] * ranked.inverse;
+    let half = order.iter().map(weight).sum::<f64>() / 2.0;
     let mut sum = 0.0;
-    for &row in order {
-        sum += weight(row);
+    for ranked in order {
+        sum += weight(ranked);
         if sum >= half {
-            return y(row);
+            return ranked.y;
         }
     }
     f64::NAN
 }
 
-/// Rows by ascending value, one list a point.
-fn ranks(curves: &[Vec<f64>]) -> Vec<Vec<usize>> {
-    (0..curves.first().map_or(0, Vec::len))
-        .map(|point| {
-            let mut order: Vec<usize> = (0..curves.len()).collect();
-            order.sort_by(|&a, &b| curves[a][point].total_cmp(&curves[b][point]));
-            order
-        })
-        .collect()
+/// Known kernels by ascending value, one list a point.
+fn ranks(curves: &[Vec<f64>]) -> Vec<Vec<Ranked>> {
+    let at = |point: usize| {
+        let ranked = |(row, curve): (usize, &Vec<f64>)| Ranked { row, y: curve[point], inverse: (-curve[point]).exp() };
+        let mut order: Vec<Ranked> = curves.iter().enumerate().map(ranked).collect();
+        order.sort_by(|a, b| a.y.total_cmp(&b.y));
+        order
+    };
+    (0..curves.first().map_or(0, Vec::len)).map(at).collect()
 }
 
 /// Mean relative error of curves in logarithms.
@@ -277,9 +292,9 @@ mod tests {
     fn the_relative_median_makes_the_relative_error_least() {
         // Values 1 and 4, equal weights: |M/1 - 1| + |M/4 - 1| rises with M between them, so M = 1. With weight 5 on 4 the
         // weights over the value are 1 and 1.25: M = 4.
-        let y = [0.0, 4f64.ln()];
-        assert_eq!(relative_median(&[0, 1], &[1.0, 1.0], |row| y[row]).to_bits(), 0f64.to_bits());
-        assert_eq!(relative_median(&[0, 1], &[1.0, 5.0], |row| y[row]).to_bits(), y[1].to_bits());
+        let ranks = ranks(&[vec![0.0], vec![4f64.ln()]]);
+        assert_eq!(relative_median(&ranks[0], &[1.0, 1.0]).to_bits(), 0f64.to_bits());
+        assert_eq!(relative_median(&ranks[0], &[1.0, 5.0]).to_bits(), 4f64.ln().to_bits());
     }
 
     #[test]
@@ -288,9 +303,9 @@ mod tests {
         // Around 0, so that the center of the curves is 0 with and without any one of them.
         let curves: Vec<Vec<f64>> = rows.iter().map(|x| vec![0.3 * x[0] - 0.2 * x[1], 0.0]).collect();
         let center: f64 = curves.iter().map(|curve| curve[0]).sum::<f64>() / 12.0;
-        let (_, left_out) = smooth_candidate(&rows, &curves, &rows[0], 2.0, 1e-2).unwrap();
+        let (_, left_out) = smooth_candidate(&Similarities::new(&rows, &rows[0], 2.0), &curves, 1e-2).unwrap();
         let (others, of_others) = (rows[1..].to_vec(), curves[1..].to_vec());
-        let (refitted, _) = smooth_candidate(&others, &of_others, &rows[0], 2.0, 1e-2).unwrap();
+        let (refitted, _) = smooth_candidate(&Similarities::new(&others, &rows[0], 2.0), &of_others, 1e-2).unwrap();
         // The two differ by what the center moved, damped by the constant in the kernel.
         let moved = (center - of_others.iter().map(|curve| curve[0]).sum::<f64>() / 11.0).abs();
         assert!((left_out[0][0] - refitted[0]).abs() < 0.1 * moved + 1e-9, "{} {}", left_out[0][0], refitted[0]);

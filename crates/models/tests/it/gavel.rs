@@ -76,7 +76,7 @@ fn mean(values: &[f64]) -> f64 {
 #[test]
 fn rates_of_unseen_pairs_are_within_the_reach() {
     let Some(folder) = crate::data("gavel") else { return };
-    let scores = evaluate::scores(&pairs(&folder), &[1, 2, 3, 4, 5]).unwrap();
+    let scores = evaluate::scores(&pairs(&folder), &[1, 2, 3, 4, 5], &|_| ()).unwrap();
     let errors = table(&scores, |score| score.mean_abs.filter(|_| score.quantity == Quantity::Rate));
     let accuracy = table(&scores, |score| score.balanced_accuracy);
     let coverage = table(&scores, |score| score.coverage);

@@ -1,8 +1,9 @@
-//! Models on whole public data sets. They run where `RATS_DATA_DIR` names the folder of the data, and say so where it does
-//! not.
+//! Models on measured data: on the profiles that ship, and on whole public data sets where `RATS_DATA_DIR` names their folder.
+//! Where it does not the latter say so.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
 
 mod gavel;
+mod measured;
 mod scaling;
 
 /// The folder of a data set, or `None` after saying that the test is passed over.

@@ -100,7 +100,7 @@ fn gangs_that_no_model_saw_are_predicted_better_than_by_linear_scaling() {
     };
     let muri = muri(&muri_folder);
     let all = [gavel(&folder), muri.clone(), mpt(&mpt_folder)].concat();
-    let scores = evaluate::scores(&all);
+    let scores = evaluate::scores(&all, &|_| ());
     for score in &scores {
         let name = format!("{} {} {} {}", score.task, score.source, score.gpu, score.model);
         println!(

@@ -23,6 +23,7 @@ mod rivals;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rats_domain::random::Random;
+use rayon::prelude::*;
 
 use crate::data::Point;
 use crate::score::{Held, Quantity, Score, Subject};
@@ -30,15 +31,15 @@ use crate::statistics::{largest, mean, median, quantile};
 use crate::unseen::kernels::{Kernel, Kernels};
 use crate::unseen::{Measured, UnseenModel, design};
 
-use super::floor;
 use super::regret::{TimePower, regret};
+use super::{Progress, floor};
 
 /// Fewest kernels of a type of GPU that are worth judging by.
 pub const FEWEST: usize = 20;
 /// Kernels judged at each size of the learning curve.
 const JUDGED: usize = 30;
 /// Known kernels along the learning curve.
-const SIZES: [usize; 5] = [10, 20, 40, 80, 120];
+pub const SIZES: [usize; 5] = [10, 20, 40, 80, 120];
 /// Limits on the slowdown under which an operating point is chosen.
 const SLOWDOWNS: [(Option<f64>, &str); 3] = [(None, ""), (Some(0.05), "-slowdown-5"), (Some(0.1), "-slowdown-10")];
 
@@ -54,8 +55,11 @@ type Line = Vec<(f64, Option<(f64, f64)>)>;
 /// What was measured of the kernel that is judged, in the order in which it was chosen.
 type Chosen = Vec<usize>;
 
+/// How it is chosen, from what is known.
+type Choose<'a> = &'a (dyn Fn(&Kernels) -> Chosen + Sync);
+
 /// All scores of this task; `seeds` drive the trees and the learning curve.
-pub fn scores(points: &[Point], seeds: &[u64]) -> Vec<Score> {
+pub fn scores(points: &[Point], seeds: &[u64], progress: Progress) -> Vec<Score> {
     let mut groups: BTreeMap<(&str, &str), Vec<Point>> = BTreeMap::new();
     for point in points {
         groups.entry((&point.source, &point.gpu)).or_default().push(point.clone());
@@ -64,9 +68,9 @@ pub fn scores(points: &[Point], seeds: &[u64]) -> Vec<Score> {
     for ((source, gpu), points) in groups {
         let Ok(kernels) = Kernels::gather(&points) else { continue };
         if kernels.kernels.len() >= FEWEST {
-            scores.extend(
-                Bench { source, gpu, first: default_point(source, gpu, &kernels), kernels: &kernels }.run(seeds),
-            );
+            let first = default_point(source, gpu, &kernels);
+            scores.extend(Bench { source, gpu, first, kernels: &kernels }.run(seeds));
+            progress(&format!("{source}/{gpu}"));
         }
     }
     scores
@@ -106,14 +110,13 @@ impl Bench<'_> {
         let more = |count: usize| {
             move |known: &Kernels| [vec![self.first], design::next_points(known, &[self.first], count)].concat()
         };
-        let mut scores = self.task("unseen-1-default", &first);
-        scores.extend(self.by_memory(&first));
-        scores.extend(self.task("unseen-1-chosen", &|known| design::next_points(known, &[], 1)));
-        scores.extend(self.task("unseen-2", &more(1)));
-        scores.extend(self.task("unseen-3", &more(2)));
-        for (task, choose) in
-            [("unseen-relatives-1-default", &first as &dyn Fn(&Kernels) -> Chosen), ("unseen-relatives-3", &more(2))]
-        {
+        let default = self.said(&first);
+        let mut scores = self.task("unseen-1-default", &default);
+        scores.extend(self.by_memory(&default));
+        scores.extend(self.task("unseen-1-chosen", &self.said(&|known| design::next_points(known, &[], 1))));
+        scores.extend(self.task("unseen-2", &self.said(&more(1))));
+        scores.extend(self.task("unseen-3", &self.said(&more(2))));
+        for (task, choose) in [("unseen-relatives-1-default", &first as Choose), ("unseen-relatives-3", &more(2))] {
             let said = self.each(|at, kernels| {
                 let own = family(&kernels.kernels[at]);
                 let known = kernels.without(|kernel| family(kernel) == own);
@@ -135,14 +138,18 @@ impl Bench<'_> {
         scores
     }
 
-    /// Every kernel from all others, by the model and two simple rivals.
-    fn task(&self, task: &str, choose: &dyn Fn(&Kernels) -> Chosen) -> Vec<Score> {
-        let said = self.each(|at, kernels| {
+    /// Every kernel, said from all others.
+    fn said(&self, choose: Choose) -> Vec<(Option<Said>, Chosen)> {
+        self.each(|at, kernels| {
             let (known, kernel) = (except(kernels, at), &kernels.kernels[at]);
             let chosen = choose(&known);
             (rats(&known, kernel, &chosen), chosen)
-        });
-        let mut scores = self.judge(task, "rats", 0, &said, &|_| true);
+        })
+    }
+
+    /// What the model said, and two simple rivals from the same points.
+    fn task(&self, task: &str, said: &[(Option<Said>, Chosen)]) -> Vec<Score> {
+        let mut scores = self.judge(task, "rats", 0, said, &|_| true);
         if said.iter().all(|(_, chosen)| chosen.len() == 1) {
             for (name, analytic) in [("mean-shape", false), ("analytic", true)] {
                 let said = self.each(|at, kernels| {
@@ -155,19 +162,15 @@ impl Bench<'_> {
         scores
     }
 
-    fn by_memory(&self, choose: &dyn Fn(&Kernels) -> Chosen) -> Vec<Score> {
+    /// The same, judged at the memory clock of the measured point and at others.
+    fn by_memory(&self, said: &[(Option<Said>, Chosen)]) -> Vec<Score> {
         let memory = |at: usize| self.kernels.grid[at].mem_mhz;
         if (0..self.kernels.grid.len()).all(|at| memory(at) == memory(0)) {
             return Vec::new();
         }
-        let said = self.each(|at, kernels| {
-            let known = except(kernels, at);
-            let chosen = choose(&known);
-            (rats(&known, &kernels.kernels[at], &chosen), chosen)
-        });
-        let same = self.judge("unseen-1-default-same-memory", "rats", 0, &said, &|at| memory(at) == memory(self.first));
+        let same = self.judge("unseen-1-default-same-memory", "rats", 0, said, &|at| memory(at) == memory(self.first));
         let other =
-            self.judge("unseen-1-default-other-memory", "rats", 0, &said, &|at| memory(at) != memory(self.first));
+            self.judge("unseen-1-default-other-memory", "rats", 0, said, &|at| memory(at) != memory(self.first));
         [same, other].concat().into_iter().filter(|score| score.quantity != Quantity::Energy).collect()
     }
 
@@ -201,8 +204,8 @@ impl Bench<'_> {
         scores
     }
 
-    fn each(&self, say: impl Fn(usize, &Kernels) -> (Option<Said>, Chosen)) -> Vec<(Option<Said>, Chosen)> {
-        (0..self.kernels.kernels.len()).map(|at| say(at, self.kernels)).collect()
+    fn each(&self, say: impl Fn(usize, &Kernels) -> (Option<Said>, Chosen) + Sync) -> Vec<(Option<Said>, Chosen)> {
+        (0..self.kernels.kernels.len()).into_par_iter().map(|at| say(at, self.kernels)).collect()
     }
 
     /// Scores of time, power and the choice of an operating point; `None` is a refusal, a curve not said is not judged.

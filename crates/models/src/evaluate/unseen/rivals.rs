@@ -1,5 +1,7 @@
 //! What the model of unseen kernels competes with.
 
+use rayon::prelude::*;
+
 use crate::dvfs::fit::fit;
 use crate::dvfs::forms::named;
 use crate::dvfs::scope::{Axis, Place, Sample, Scope};
@@ -15,10 +17,13 @@ const FOREST: TreeParams = TreeParams::Forest { trees: 30, leaf: 1, features: So
 /// Groups of kernels that are left out at a time.
 const FOLDS: usize = 10;
 
+/// One of a kernel's two curves.
+type Pick = fn(&Kernel) -> &Option<Vec<f64>>;
+
 /// The mean curve of the known kernels, moved to go through the new kernel's first point; if `analytic`, a physical form
 /// fitted to it (time linear in both periods, power with a knee of the voltage).
 pub(super) fn shape(known: &Kernels, kernel: &Kernel, first: usize, analytic: bool) -> Said {
-    let line = |which: fn(&Kernel) -> &Option<Vec<f64>>, form: [&str; 2]| -> Option<Line> {
+    let line = |which: Pick, form: [&str; 2]| -> Option<Line> {
         let own = which(kernel).as_ref()?[first];
         let curves: Vec<&Vec<f64>> = known.kernels.iter().filter_map(|kernel| which(kernel).as_ref()).collect();
         let at = |at: usize| mean(&curves.iter().map(|curve| curve[at] - curve[first]).collect::<Vec<_>>());
@@ -52,31 +57,26 @@ fn smooth(grid: &[OperatingPoint], curve: &[f64], forms: [&str; 2]) -> Option<Ve
 /// time at the first point to the features.
 pub(super) fn forests(kernels: &Kernels, first: usize, level: bool, seed: u64) -> Vec<Said> {
     let names: Vec<&str> = kernels.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-    let mut said = vec![Said::default(); names.len()];
     let folds = split::folds(&names, FOLDS, seed);
-    for (which, pick) in [(0, (|kernel| &kernel.time) as fn(&Kernel) -> &Option<Vec<f64>>), (1, |kernel| &kernel.power)]
-    {
+    let lines = |pick: Pick| {
         let having = |at: &usize| pick(&kernels.kernels[*at]).is_some();
-        for fold in &folds {
+        let of_fold = |fold: &split::Split| {
             let known: Vec<usize> = fold.fitted.iter().copied().filter(having).collect();
-            let Some(forest) = grow(kernels, &known, pick, first, level, seed) else { continue };
-            for at in fold.held.iter().copied().filter(having) {
-                let line = predicted(kernels, at, pick, first, level, &forest);
-                *(if which == 0 { &mut said[at].time } else { &mut said[at].power }) = line;
-            }
+            let Some(forest) = grow(kernels, &known, pick, first, level, seed) else { return Vec::new() };
+            let held = fold.held.iter().copied().filter(having);
+            held.map(|at| (at, predicted(kernels, at, pick, first, level, &forest))).collect()
+        };
+        let mut lines: Vec<Option<Line>> = vec![None; names.len()];
+        for (at, line) in folds.par_iter().map(of_fold).collect::<Vec<_>>().concat() {
+            lines[at] = line;
         }
-    }
-    said
+        lines
+    };
+    let (time, power) = rayon::join(|| lines(|kernel| &kernel.time), || lines(|kernel| &kernel.power));
+    time.into_iter().zip(power).map(|(time, power)| Said { time, power }).collect()
 }
 
-fn grow(
-    kernels: &Kernels,
-    known: &[usize],
-    pick: fn(&Kernel) -> &Option<Vec<f64>>,
-    first: usize,
-    level: bool,
-    seed: u64,
-) -> Option<Trees> {
+fn grow(kernels: &Kernels, known: &[usize], pick: Pick, first: usize, level: bool, seed: u64) -> Option<Trees> {
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
     for &at in known {
         let kernel = &kernels.kernels[at];
@@ -89,14 +89,7 @@ fn grow(
     Trees::fit(&rows, &targets, None, FOREST, seed).ok()
 }
 
-fn predicted(
-    kernels: &Kernels,
-    at: usize,
-    pick: fn(&Kernel) -> &Option<Vec<f64>>,
-    first: usize,
-    level: bool,
-    forest: &Trees,
-) -> Option<Line> {
+fn predicted(kernels: &Kernels, at: usize, pick: Pick, first: usize, level: bool, forest: &Trees) -> Option<Line> {
     let kernel = &kernels.kernels[at];
     let own = pick(kernel).as_ref()?[first];
     let rows: Vec<Vec<f64>> = (0..kernels.grid.len()).map(|point| row(kernels, kernel, point, first, level)).collect();

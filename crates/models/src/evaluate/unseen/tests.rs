@@ -30,7 +30,7 @@ fn score<'a>(scores: &'a [Score], task: &str, model: &str, quantity: Quantity) -
 
 #[test]
 fn one_shape_for_all_is_found_without_error_and_without_regret() {
-    let scores = scores(&alike(24), &[1]);
+    let scores = scores(&alike(24), &[1], &|_| ());
     for task in ["unseen-1-default", "unseen-1-chosen", "unseen-2", "unseen-3", "unseen-relatives-1-default"] {
         for quantity in [Quantity::Time, Quantity::Power] {
             let score = score(&scores, task, "rats", quantity);
@@ -53,7 +53,7 @@ fn one_shape_for_all_is_found_without_error_and_without_regret() {
 
 #[test]
 fn too_few_kernels_are_not_judged() {
-    assert!(scores(&alike(19), &[1]).is_empty());
+    assert!(scores(&alike(19), &[1], &|_| ()).is_empty());
 }
 
 #[test]
