@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rats_domain::codes::Code;
 use rats_domain::decimal::Decimal;
-use rats_domain::format::{ClusterFile, Document, NodeFile, PointFile, Read, StepFile, TermFile, read};
+use rats_domain::format::{ClusterFile, Document, NodeFile, PointFile, Read, StepFile, TermFile, from_toml, read};
 use rats_domain::problem::{Problem, Problems};
 use serde::{Deserialize, Serialize};
 
@@ -226,7 +226,7 @@ impl Scenario {
     /// # Errors
     /// The first thing that is no TOML, missing or of the wrong type, with its place.
     pub fn read(text: &str) -> Result<Read<Self>, Problems> {
-        let mut value: serde_json::Value = toml::from_str(text).map_err(|error| not_toml(text, &error))?;
+        let mut value = from_toml(text, Code::B01)?;
         for list in ["gpu_types", "nodes"] {
             if let Some(cluster) = value.get_mut("cluster").and_then(serde_json::Value::as_object_mut) {
                 cluster.entry(list).or_insert_with(|| serde_json::Value::Array(Vec::new()));
@@ -234,15 +234,6 @@ impl Scenario {
         }
         read::<Self>(value.to_string().as_bytes()).map_err(without_lines)
     }
-}
-
-fn not_toml(text: &str, error: &toml::de::Error) -> Problem {
-    let at = error.span().map_or(0, |span| span.start.min(text.len()));
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    let message = error.message().trim_end_matches('.').replace('\n', ", ");
-    Problem::new(Code::B01, format!("line {line}, column {column}"), format!("{message}."))
 }
 
 /// Lines and columns of the JSON in between mean nothing to anyone.

@@ -84,7 +84,6 @@ impl Found {
         for (field, value, most) in [
             ("samples", job.samples, MOST),
             ("epochs", job.epochs, MOST),
-            ("steps", job.steps, MOST),
             ("margin", job.margin, MOST_STRETCH),
             ("startup_s", job.startup_s, MOST),
             ("gradient_bytes", job.gradient_bytes, MOST),
@@ -99,9 +98,10 @@ impl Found {
         ] {
             self.number(&at(field), value, 0.0, most);
         }
+        self.number(&at("steps"), job.steps, 1.0, MOST);
         for (position, &(gang, steps)) in job.steps_table.iter().enumerate() {
             self.integer(&format!("{place}.steps_table[{position}][0]"), gang);
-            self.number(&format!("{place}.steps_table[{position}][1]"), Some(steps), 0.0, MOST);
+            self.number(&format!("{place}.steps_table[{position}][1]"), Some(steps), 1.0, MOST);
         }
         self.stretches(&at("stretches"), job.stretches.as_deref());
         self.fill(&at("fill"), job.fill);

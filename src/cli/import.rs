@@ -332,8 +332,18 @@ mod tests {
         // The other way to the same profile.
         let trace = rats_testbed::trace::read(&run_dir.join("trace.jsonl")).unwrap();
         let source = run_dir.join("trace.jsonl").display().to_string();
-        let reported = rats_testbed::verdict::profiles(&trace, &source).unwrap();
+        let jobs = rats_testbed::verdict::usable(&trace, &source).unwrap();
+        let reported = rats_testbed::verdict::profiles(&jobs, &source);
         assert_eq!(serde_json::from_slice::<rats_domain::format::ProfileFile>(&text).unwrap(), reported[0]);
+        // Two runs of a workload are one profile; the same run twice is a mistake.
+        let again = run_folder(&folder.path().join("again"), "");
+        let output = folder.path().join("both");
+        let both =
+            |paths| ImportArgs { source: SourceOf::Trace, paths, output: output.clone(), lenient: false, json: false };
+        run(&both(vec![run_dir.clone(), again])).unwrap();
+        let text = fs::read(output.join("a40-net-trace.json")).unwrap();
+        assert_eq!(rats_domain::profile::Profile::read(&text).unwrap().profile.points[0].samples, Some(2));
+        assert_eq!(run(&both(vec![run_dir.clone(), run_dir])).unwrap_err().0[0].code, Code::U05);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod profile;
 mod read;
 mod scan;
 mod steps;
+mod toml;
 mod words;
 
 pub use fabric::{DomainFile, FabricFile, LinkFile, StorageFile};
@@ -31,3 +32,4 @@ pub use profile::{
 };
 pub use read::{Document, Read, read};
 pub use steps::{StepFile, StepsFile};
+pub use toml::from_toml;

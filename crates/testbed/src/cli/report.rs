@@ -9,7 +9,7 @@ use rats_system::files::write;
 
 use super::Answer;
 use crate::trace::{Trace, read};
-use crate::verdict::{Verdict, profiles, text};
+use crate::verdict::{Verdict, profiles, text, usable};
 
 /// Of `rats report trace`.
 #[derive(Debug, Args)]
@@ -71,9 +71,11 @@ fn nearness(verdict: &Verdict, share: f64) -> String {
 fn write_profiles(trace: &Trace, source: &Path, folder: &Path) -> Result<(), Problems> {
     let unwritable = |error| Problem::new(Code::U02, folder.display().to_string(), format!("{error}."));
     std::fs::create_dir_all(folder).map_err(unwritable)?;
-    for profile in profiles(trace, &source.display().to_string())? {
+    let source = source.display().to_string();
+    for profile in profiles(&usable(trace, &source)?, &source) {
         let path = folder.join(format!("{}.json", profile.id));
-        write(&path, &serde_json::to_vec_pretty(&profile).unwrap_or_default())?;
+        let text = serde_json::to_string_pretty(&profile).unwrap_or_default() + "\n";
+        write(&path, text.as_bytes())?;
     }
     Ok(())
 }

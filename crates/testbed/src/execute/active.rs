@@ -46,6 +46,8 @@ pub(super) struct Running {
     pub since: Duration,
     pub log: PathBuf,
     pub steps: Option<Steps>,
+    /// When it first and last said how many steps were done: time of the run, and how many.
+    pub pace: Option<[(Duration, u64); 2]>,
     /// Time of the run at which it was killed.
     pub killed: Option<Duration>,
 }
@@ -75,7 +77,28 @@ impl Verdict {
     }
 }
 
+impl Running {
+    /// Takes in what its output says by now; whether that is news.
+    pub fn look(&mut self, now: Duration) -> Option<Steps> {
+        let steps = self.follower.look().filter(|steps| self.steps != Some(*steps))?;
+        self.steps = Some(steps);
+        let first = self.pace.map_or((now, steps.done), |[first, _]| first);
+        self.pace = Some([first, (now, steps.done)]);
+        Some(steps)
+    }
+}
+
 impl Active {
+    /// Time from its start to its end by the pace of its steps, s of plan time; where it said how many there are. With one
+    /// number of steps so far, the rest is expected to take its share of the planned time.
+    pub fn expected_s(&self, speedup: f64) -> Option<f64> {
+        let Stage::Running(running) = &self.stage else { return None };
+        let [first, last] = running.pace?;
+        let all = running.steps?.all.or(self.work.assumed.steps).filter(|&all| all > 0)?;
+        let elapsed_s = |at: Duration| at.saturating_sub(running.since).as_secs_f64() * speedup;
+        Some(paced_s([first, last].map(|(at, done)| (elapsed_s(at), done)), all, self.planned_s))
+    }
+
     /// What came of the process. `took_s`: its time, s of plan time.
     pub fn judge(&self, exit: Exit, log: &Path, steps: Option<Steps>, took_s: f64) -> Verdict {
         let (ending, problem) = self.verdict(exit, log, steps, took_s);
@@ -134,6 +157,12 @@ fn last_line(log: &Path) -> String {
     if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
+/// Time of `all` steps, of which so many were done after so many s.
+fn paced_s([first, last]: [(f64, u64); 2], all: u64, planned_s: f64) -> f64 {
+    let step_s = if last.1 > first.1 { (last.0 - first.0) / (last.1 - first.1) as f64 } else { planned_s / all as f64 };
+    last.0 + all.saturating_sub(last.1) as f64 * step_s
+}
+
 #[cfg(test)]
 mod tests {
     use rats_domain::ids::{GpuId, Id, JobId, OptionId};
@@ -185,5 +214,14 @@ mod tests {
         assert_eq!(judged(&active(Some(Stop::Overrun)), None, None, 1900.0), (Ending::Hopeless, Some(Code::X08)));
         let interrupted = Stop::Elsewhere(Problem::new(Code::X18, "run", "was interrupted."));
         assert_eq!(judged(&active(Some(interrupted)), Some(0), None, 1.0), (Ending::Stopped, Some(Code::X18)));
+    }
+
+    #[test]
+    fn the_pace_of_steps_leaves_start_up_and_silence_out() {
+        // 20 s of start-up, then 400 steps in 80 s: 500 more take 100 s, however long ago it said so.
+        assert!((paced_s([(20.0, 0), (100.0, 400)], 900, 1000.0) - 200.0).abs() < 1e-9);
+        // It has spoken once: 500 of 900 steps take five ninths of the 180 s planned.
+        assert!((paced_s([(100.0, 400), (100.0, 400)], 900, 180.0) - 200.0).abs() < 1e-9);
+        assert!((paced_s([(20.0, 0), (100.0, 900)], 900, 180.0) - 100.0).abs() < 1e-9);
     }
 }

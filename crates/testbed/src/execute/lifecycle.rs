@@ -150,7 +150,7 @@ impl<'r> Run<'r> {
             .start()
             .map_err(|error| Problem::new(Code::X05, place, format!("its command cannot be started: {error}.")))?;
         let follower = Follower::new(log.clone(), active.work.progress.clone(), written);
-        Ok(Running { process, follower, since: self.watch.elapsed(), log, steps: None, killed: None })
+        Ok(Running { process, follower, since: self.watch.elapsed(), log, steps: None, pace: None, killed: None })
     }
 
     /// Ends a job; one whose GPUs are being set is not launched.
@@ -176,7 +176,7 @@ impl<'r> Run<'r> {
                 overrun.push(name.clone());
             }
             if let Some(exit) = running.process.poll(now) {
-                running.steps = running.follower.look();
+                running.look(now);
                 ended.push((name.clone(), Some(exit), took_s));
             } else if is_unkillable(running, now, active.stop.is_some(), self.request.settings.grace) {
                 ended.push((name.clone(), None, took_s));
@@ -271,18 +271,15 @@ impl<'r> Run<'r> {
 
     /// Reads logs and looks after the guardian, now and then.
     pub(super) fn care(&mut self) {
-        if self.watch.elapsed() < self.cared + CARE {
+        let now = self.watch.elapsed();
+        if now < self.cared + CARE.div_f64(self.request.settings.speedup.clamp(1.0, 10.0)) {
             return;
         }
-        self.cared = self.watch.elapsed();
+        self.cared = now;
         let mut progress = Vec::new();
         for (name, active) in &mut self.active {
             if let Stage::Running(running) = &mut active.stage {
-                let steps = running.follower.look();
-                if steps.is_some() && steps != running.steps {
-                    running.steps = steps;
-                    progress.extend(steps.map(|steps| (name.clone(), steps)));
-                }
+                progress.extend(running.look(now).map(|steps| (name.clone(), steps)));
             }
         }
         for (job, steps) in progress {
@@ -307,7 +304,7 @@ impl<'r> Run<'r> {
         if self.stopping > 0 || !self.leg.has_waiting() {
             return;
         }
-        let derived = replan::derive(&self.leg, self.now(), &self.fractions());
+        let derived = replan::derive(&self.leg, self.now(), &self.expected());
         match derived {
             Ok(derived) => {
                 self.tell(Record::Replan { problem: None });
@@ -326,15 +323,10 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// How much of its work each running job has done, where it says.
-    fn fractions(&self) -> std::collections::BTreeMap<String, f64> {
-        let fraction = |active: &Active| {
-            let Stage::Running(running) = &active.stage else { return None };
-            let steps = running.steps?;
-            let all = steps.all.or(active.work.assumed.steps).filter(|&all| all > 0)?;
-            Some(steps.done as f64 / all as f64)
-        };
-        self.active.iter().filter_map(|(name, active)| Some((name.clone(), fraction(active)?))).collect()
+    /// How long each running job is expected to take in all, s, where it says how far it is.
+    fn expected(&self) -> std::collections::BTreeMap<String, f64> {
+        let speedup = self.request.settings.speedup;
+        self.active.iter().filter_map(|(name, active)| Some((name.clone(), active.expected_s(speedup)?))).collect()
     }
 
     fn adopt(&mut self, plan: &rats_domain::format::PlanFile) -> Result<(), Problems> {

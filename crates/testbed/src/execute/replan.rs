@@ -30,11 +30,11 @@ pub(super) struct Derived {
     shift: i64,
 }
 
-/// What is left of a leg. `fractions`: share of its work that a running job has done, by name.
+/// What is left of a leg. `expected_s`: time of running jobs from start to end by the pace of their steps, s, by name.
 ///
 /// # Errors
 /// What is left is no instance.
-pub(super) fn derive(leg: &Leg, now: Moment, fractions: &BTreeMap<String, f64>) -> Result<Derived, Problems> {
+pub(super) fn derive(leg: &Leg, now: Moment, expected_s: &BTreeMap<String, f64>) -> Result<Derived, Problems> {
     let instance = leg.engine.instance();
     let shift = now.tick(instance.tick).0.max(0);
     let mut file = leg.file.clone();
@@ -48,7 +48,7 @@ pub(super) fn derive(leg: &Leg, now: Moment, fractions: &BTreeMap<String, f64>) 
         .map(|(job, _)| job)
         .collect();
     let names: BTreeSet<&str> = kept.iter().map(|&job| instance.jobs[job].id.as_str()).collect();
-    file.jobs = kept.iter().map(|&job| left(leg, job, shift, fractions)).collect();
+    file.jobs = kept.iter().map(|&job| left(leg, job, shift, expected_s)).collect();
     for job in &mut file.jobs {
         job.after.retain(|before| names.contains(before.as_str()));
     }
@@ -60,7 +60,7 @@ pub(super) fn derive(leg: &Leg, now: Moment, fractions: &BTreeMap<String, f64>) 
 }
 
 /// A job as it is from now on.
-fn left(leg: &Leg, id: JobId, shift: i64, fractions: &BTreeMap<String, f64>) -> JobFile {
+fn left(leg: &Leg, id: JobId, shift: i64, expected_s: &BTreeMap<String, f64>) -> JobFile {
     let mut job = leg.file.jobs[id.position()].clone();
     job.release = (job.release - shift).max(0);
     job.fixed = None;
@@ -71,7 +71,8 @@ fn left(leg: &Leg, id: JobId, shift: i64, fractions: &BTreeMap<String, f64>) -> 
     let shortest = if let Some((since, placement)) = running {
         let since = since.tick(leg.engine.instance().tick).0;
         let mut option = job.options[placement.option.position()].clone();
-        option.ticks = expected(option.ticks, shift - since, fractions.get(&job.id).copied());
+        let tick_s = Ticks(1).seconds(leg.engine.instance().tick);
+        option.ticks = expected(option.ticks, shift - since, expected_s.get(&job.id).map(|time_s| time_s / tick_s));
         let gpus = placement.gpus.iter().map(|&gpu| leg.gpu_name(gpu)).collect();
         let end = since - shift + option.ticks;
         job.fixed = Some(FixedFile { option: 0, start: since - shift, gpus });
@@ -103,12 +104,12 @@ fn keep_physics(job: &mut JobFile, option: usize) {
     }
 }
 
-/// Ticks that a running job is expected to take in all, after `elapsed` of them.
-fn expected(planned: i64, elapsed: i64, fraction: Option<f64>) -> i64 {
+/// Ticks that a running job is expected to take in all, after `elapsed` of them; `paced`: by the pace of its steps.
+fn expected(planned: i64, elapsed: i64, paced: Option<f64>) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "a number of ticks")]
     let up = |ticks: f64| ticks.ceil().min(1e9) as i64;
-    let guess = match fraction.filter(|&fraction| fraction > 0.02 && elapsed > 0) {
-        Some(fraction) => up(elapsed as f64 / fraction.min(1.0)),
+    let guess = match paced {
+        Some(ticks) => up(ticks),
         None if elapsed < planned => planned,
         None => up(elapsed as f64 * 1.1),
     };
@@ -214,6 +215,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_running_job_ends_by_the_pace_of_its_steps() {
+        // By its pace, as planned, a tenth more than so far, and never before the next tick.
+        assert_eq!(expected(10, 4, Some(12.1)), 13);
+        assert_eq!(expected(10, 4, None), 10);
+        assert_eq!(expected(10, 20, None), 22);
+        assert_eq!(expected(10, 20, Some(12.0)), 21);
+    }
 
     #[test]
     fn the_option_that_stays_keeps_what_it_is_made_of() {

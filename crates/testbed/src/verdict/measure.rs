@@ -25,6 +25,9 @@ pub struct JobMeasured {
     pub planned: Figures,
     /// As measured.
     pub measured: Figures,
+    /// Mean power of the gang from its first to its last step, W, start-up and end left out; where it said when they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stepping_w: Option<f64>,
     /// How the energy was measured.
     pub source: EnergySource,
     /// Difference of the energy counter from integrated power, as a share; where both are known.
@@ -244,6 +247,8 @@ impl Attempt {
             (None, None) => (0.0, EnergySource::None),
         };
         let (step_s, startup_s) = self.steps_measured(run_s);
+        let stepping = self.stepping().filter(|_| startup_s.is_some());
+        let stepping_w = stepping.and_then(|(from, to)| readings.power(&self.planned.gpus, from.0, to.0));
         let power_w = if run_s > 0.0 { energy_j / run_s } else { 0.0 };
         let point = self.applied.values().next().copied().unwrap_or(self.planned.point);
         let (clock_share, throttled_share) = readings.clocks(&self.planned.gpus, self.from.0, self.to.0, &point);
@@ -256,6 +261,7 @@ impl Attempt {
             point,
             planned,
             measured: Figures { start_s: self.from.0, run_s, energy_j, power_w, step_s, startup_s },
+            stepping_w,
             source,
             counter_check: counted.zip(integrated).map(|(counted, integrated)| counted / integrated - 1.0),
             clock_share,
@@ -284,16 +290,19 @@ impl Attempt {
         }
     }
 
+    /// Plan time and number of steps at the first and at the last that it said.
+    fn stepping(&self) -> Option<((f64, u64), (f64, u64))> {
+        let (&first, &last) = (self.progress.first()?, self.progress.last()?);
+        // Whoever is done has done all steps just before the end.
+        let end = self.steps.filter(|&steps| steps > last.1).map(|steps| (self.to.0, steps));
+        Some((first, end.unwrap_or(last)))
+    }
+
     /// Time of a step and of the start-up, from what the job said of its steps.
     fn steps_measured(&self, run_s: f64) -> (Option<f64>, Option<f64>) {
-        let (Some(&(first, before)), Some(&(last, after))) = (self.progress.first(), self.progress.last()) else {
+        let Some(((first, before), (last, after))) = self.stepping() else {
             let all = self.steps.or(self.planned.steps).filter(|&steps| steps > 0);
             return (all.map(|steps| run_s / steps as f64), None);
-        };
-        // Whoever is done has done all steps just before the end.
-        let (last, after) = match self.steps {
-            Some(steps) if steps > after => (self.to.0, steps),
-            _ => (last, after),
         };
         if after <= before {
             return (None, None);
@@ -322,6 +331,22 @@ impl Readings {
     /// Energy of GPUs between two times, J, by the trapezoidal rule on their power; `None` with fewer than two readings.
     pub fn energy(&self, gpus: &[String], from: f64, to: f64) -> Option<f64> {
         gpus.iter().map(|gpu| self.energy_of(gpu, from, to)).sum()
+    }
+
+    /// Mean power of GPUs together between two times, W: by their counters at the outermost readings in between, else by
+    /// integrated power; `None` where readings cover less than half of the time.
+    pub fn power(&self, gpus: &[String], from: f64, to: f64) -> Option<f64> {
+        let of = |gpu: &String| {
+            let within = self.rounds.iter().filter(|&&(at, _)| from <= at && at <= to);
+            let counters: Vec<(f64, f64)> =
+                within.filter_map(|(at, round)| Some((*at, round.get(gpu)?.energy_j?))).collect();
+            let counted = counters.first().zip(counters.last()).and_then(|(first, last)| {
+                let time = last.0 - first.0;
+                (time > 0.5 * (to - from) && last.1 > first.1).then(|| (last.1 - first.1) / time)
+            });
+            counted.or_else(|| Some(self.energy_of(gpu, from, to)? / (to - from)))
+        };
+        gpus.iter().map(of).sum()
     }
 
     fn energy_of(&self, gpu: &str, from: f64, to: f64) -> Option<f64> {

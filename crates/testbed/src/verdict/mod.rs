@@ -18,7 +18,7 @@ use self::causes::causes;
 pub use self::causes::{Causes, Parts};
 use self::measure::Facts;
 pub use self::measure::{EnergySource, Figures, JobMeasured};
-pub use self::profile::profiles;
+pub use self::profile::{profiles, usable};
 pub use self::slow::Slow;
 use self::slow::slow;
 pub use self::text::text;

@@ -2,7 +2,7 @@
 //!
 //! One profile for each workload, kind of GPU and gang size; one point for each operating point as it was applied. The
 //! time of a step is that of the job's own steps where it printed them, else its whole run is one step. Power is the mean
-//! of one GPU over the run, start-up included where the job did not say when its first step began.
+//! of one GPU over the same time: from first to last step, or over the whole run.
 
 use std::collections::BTreeMap;
 
@@ -21,28 +21,31 @@ use crate::trace::Trace;
 /// Share of readings from which on a point counts as throttled.
 const THROTTLED: f64 = 0.05;
 
-/// The profiles that a trace gives; `source` names it. Jobs on GPUs that are slower than others are left out.
+/// The jobs of a trace, named `source`, that profiles can be made of: those that succeeded on GPUs that are not slow.
 ///
 /// # Errors
-/// D14: the trace holds no job that succeeded.
-pub fn profiles(trace: &Trace, source: &str) -> Result<Vec<ProfileFile>, Problem> {
-    let facts = Facts::of(trace);
-    let slow = slow(&facts.jobs);
+/// D14: there is none.
+pub fn usable(trace: &Trace, source: &str) -> Result<Vec<JobMeasured>, Problem> {
+    let mut jobs = Facts::of(trace).jobs;
+    let slow = slow(&jobs);
+    jobs.retain(|job| {
+        let is_slow = slow.iter().any(|slow| slow.of.contains(&job.job));
+        job.source != EnergySource::None && job.measured.run_s > 0.0 && !is_slow
+    });
+    if jobs.is_empty() {
+        return Err(Problem::new(Code::D14, source, "no job of the trace succeeded on a GPU that is not slow."));
+    }
+    Ok(jobs)
+}
+
+/// The profiles that jobs of one or several runs give; `source` names the runs.
+pub fn profiles(jobs: &[JobMeasured], source: &str) -> Vec<ProfileFile> {
     let mut groups: BTreeMap<(String, String, usize), Vec<&JobMeasured>> = BTreeMap::new();
-    for job in facts.jobs.iter().filter(|job| job.source != EnergySource::None && job.measured.run_s > 0.0) {
-        if slow.iter().any(|slow| slow.of.contains(&job.job)) {
-            continue;
-        }
+    for job in jobs {
         let workload = job.workload.clone().unwrap_or_else(|| job.job.clone());
         groups.entry((workload, job.gpu_type.clone(), job.gpus.len())).or_default().push(job);
     }
-    if groups.is_empty() {
-        return Err(Problem::new(Code::D14, source, "no job of the trace succeeded on a GPU that is not slow."));
-    }
-    Ok(groups
-        .into_iter()
-        .map(|((workload, kind, gang), jobs)| profile(&workload, &kind, gang, &jobs, source))
-        .collect())
+    groups.into_iter().map(|((workload, kind, gang), jobs)| profile(&workload, &kind, gang, &jobs, source)).collect()
 }
 
 fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], source: &str) -> ProfileFile {
@@ -68,7 +71,10 @@ fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], sourc
         SourceFile { title: "Trace of a run".to_owned(), path: Some(source.to_owned()), ..SourceFile::default() };
     let origin = OriginFile {
         step_s: ColumnOrigin::new(Kind::Measured, "while a plan was carried out"),
-        power_w: Some(ColumnOrigin::new(Kind::Measured, "mean of one GPU over the run")),
+        power_w: Some(ColumnOrigin::new(
+            Kind::Measured,
+            "mean of one GPU while it stepped; over the run where no step was printed",
+        )),
         counters: None,
     };
     ProfileFile {
@@ -82,7 +88,10 @@ fn profile(workload: &str, kind: &str, gang: usize, jobs: &[&JobMeasured], sourc
 fn measured_point(point: &PointFile, jobs: &[&JobMeasured], by_steps: bool) -> MeasuredPointFile {
     let time = |job: &&JobMeasured| job.measured.step_s.filter(|_| by_steps).unwrap_or(job.measured.run_s);
     let times: Vec<f64> = jobs.iter().map(time).collect();
-    let powers: Vec<f64> = jobs.iter().map(|job| job.measured.power_w / job.gpus.len() as f64).collect();
+    let power = |job: &&JobMeasured| {
+        job.stepping_w.filter(|_| by_steps).unwrap_or(job.measured.power_w) / job.gpus.len() as f64
+    };
+    let powers: Vec<f64> = jobs.iter().map(power).collect();
     let is_throttled = jobs.iter().any(|job| job.throttled_share > THROTTLED);
     MeasuredPointFile {
         sm_mhz: point.sm_mhz,

@@ -14,6 +14,7 @@ pub(super) fn measured(name: &str, gpus: &[&str], planned_s: f64, run_s: f64) ->
         point: TracePoint::default(),
         planned: figures(planned_s),
         measured: figures(run_s),
+        stepping_w: None,
         source: EnergySource::Counter,
         counter_check: None,
         clock_share: None,
@@ -153,7 +154,7 @@ fn what_ran_when_a_run_died_counts_in_the_next_one_only() {
 
 #[test]
 fn measurements_become_profiles() {
-    let profiles = profiles(&trace(), "trace.jsonl").unwrap();
+    let profiles = profiles(&usable(&trace(), "trace.jsonl").unwrap(), "trace.jsonl");
     assert_eq!(profiles.len(), 1);
     let profile = &profiles[0];
     assert_eq!((profile.id.as_str(), profile.workload.model.as_str()), ("a-net-trace", "net"));
@@ -165,6 +166,32 @@ fn measurements_become_profiles() {
     assert!((point.step_s.unwrap() - 5.0).abs() < 1e-9);
     assert!((point.power_w.unwrap() - 210.0).abs() < 1e-9);
     assert_eq!((point.sm_mhz, point.samples), (Some(1000), Some(1)));
+}
+
+#[test]
+fn power_of_a_point_is_that_of_its_steps_without_the_start_up() {
+    let mut trace = trace();
+    // A start-up at 60 W up to plan time 250, then 210 W; a counter that says the same.
+    trace.lines.retain(|line| !matches!(line.record, Record::Progress { .. }));
+    trace.lines.push(Line { t: 25.0, wall: 25.0, record: progress(0) });
+    trace.lines.push(Line { t: 45.0, wall: 45.0, record: progress(60) });
+    trace.lines.sort_by(|a, b| a.t.total_cmp(&b.t));
+    let of = |trace: &Trace| usable(trace, "t").unwrap().into_iter().find(|job| job.job == "a").unwrap().stepping_w;
+    for line in &mut trace.lines {
+        let Record::Sample { gpus } = &mut line.record else { continue };
+        gpus[0].as_mut().unwrap().power_w = Some(if line.t < 25.0 { 60.0 } else { 210.0 });
+    }
+    // Readings at 250, 350, 450 s; the last steps end at 530.
+    assert!((of(&trace).unwrap() - 210.0).abs() < 1e-9);
+    for line in &mut trace.lines {
+        let Record::Sample { gpus } = &mut line.record else { continue };
+        gpus[0].as_mut().unwrap().energy_j = Some(1000.0 + 220.0 * 10.0 * line.t);
+    }
+    assert!((of(&trace).unwrap() - 220.0).abs() < 1e-9);
+}
+
+fn progress(done: u64) -> Record {
+    Record::Progress { job: "a".to_owned(), done, all: Some(100) }
 }
 
 #[test]
