@@ -73,7 +73,12 @@ struct Blow {
 impl Blow {
     /// Whether only `rats restore` can put back everything.
     fn needs_restore(&self) -> bool {
-        self.silent.is_some() || self.driver_gone || (self.executor && self.guardian)
+        self.silent.is_some() || self.driver_gone || self.leaves_nobody()
+    }
+
+    /// Whether neither the run nor its guardian can clean up.
+    fn leaves_nobody(&self) -> bool {
+        self.executor && self.guardian
     }
 }
 
@@ -175,12 +180,14 @@ fn case(seed: u64, kind: Kind, tally: &mut Tally) -> Vec<String> {
         kill_some(&lab, &run, killed, &mut random, &mut blow);
     }
     let code = run.wait();
-    lab.settle();
+    if !blow.leaves_nobody() {
+        lab.settle();
+    }
     let marks = lab.simulator.marks().unwrap();
     let silent = blow.silent.map(|gpu| lab.simulator.config().gpus[gpu].uuid.clone());
     // Who answers is as it was found, unless nobody was left to see to it.
     let answering = marks.iter().filter(|mark| Some(&mark.uuid) != silent.as_ref()).count();
-    if answering > 0 && !blow.driver_gone && !(blow.executor && blow.guardian) {
+    if answering > 0 && !blow.driver_gone && !blow.leaves_nobody() {
         wrong.push(format!("marks on GPUs that answer: {marks:?}"));
     }
     lab.inject(json!([]));
@@ -190,6 +197,7 @@ fn case(seed: u64, kind: Kind, tally: &mut Tally) -> Vec<String> {
             wrong.push(format!("restore: {}", String::from_utf8_lossy(&restored.stdout)));
         }
     }
+    lab.settle();
     let marks = lab.simulator.marks().unwrap();
     if !marks.is_empty() {
         wrong.push(format!("marks: {marks:?}"));
