@@ -23,7 +23,7 @@ use crate::world::World;
 const LOOK_NS: u64 = 20_000_000;
 /// Real time between two tries of their ids, which a zombie still has.
 const TRY_NS: u64 = 1_000_000;
-/// `NVML_ERROR_UNKNOWN`: the state file is gone.
+/// `NVML_ERROR_UNKNOWN`: the state file cannot be locked.
 const UNKNOWN: Code = 999;
 
 /// The simulated machine, shared with all processes that use the same configuration.
@@ -135,7 +135,7 @@ impl Simulator {
     /// What is set on the GPUs now; empty if all is as the driver starts it.
     ///
     /// # Errors
-    /// The state file is gone.
+    /// The state file cannot be locked.
     pub fn marks(&self) -> Result<Vec<Mark>, SimError> {
         self.update(|state| marks(&self.world, state))
     }
@@ -205,7 +205,7 @@ impl Simulator {
     /// Removes a process from its GPUs.
     ///
     /// # Errors
-    /// The state file is gone.
+    /// The state file cannot be locked.
     pub fn detach(&self, id: u64) -> Result<(), SimError> {
         self.update(|state| state.jobs.iter_mut().filter(|job| job.id == id).for_each(|job| job.used = 0))
     }
@@ -213,7 +213,7 @@ impl Simulator {
     /// How far a process is; none if it is not registered.
     ///
     /// # Errors
-    /// The state file is gone.
+    /// The state file cannot be locked.
     pub fn progress(&self, id: u64) -> Result<Option<Progress>, SimError> {
         self.update(|state| {
             let job = state.jobs.iter().find(|job| job.used != 0 && job.id == id)?;
@@ -306,7 +306,7 @@ impl Simulator {
     /// Runs something on the state of this moment.
     ///
     /// # Errors
-    /// The state file is gone.
+    /// The state file cannot be locked.
     pub fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, SimError> {
         self.update_with(true, |state, _| change(state))
             .map_err(|source| SimError::State { path: self.world.config.state.clone(), source })

@@ -28,8 +28,9 @@ use crate::trace::{Begin, FORMAT, JobRecord, JobState, Line, Note, Record, Write
 /// Plan time between readings of everything: temperature, memory clock and throttle reasons change slowly, and each costs a call.
 const WHOLE: Duration = Duration::from_secs(1);
 
-/// How often to look when nothing is due: whether the user asked to stop, whether a job takes too long.
-const IDLE: Duration = Duration::from_millis(100);
+/// How often to look when nothing is due and no message comes (readings are some): whether the user asked to stop, whether a
+/// job takes too long.
+const IDLE: Duration = Duration::from_millis(250);
 
 /// How often to look while processes are being ended.
 const ENDING: Duration = Duration::from_millis(20);

@@ -1,18 +1,24 @@
-//! Where to measure next: where the fitted model is least sure.
+//! Where to measure next: alternately where least was measured and where the fitted model is least sure.
 //!
 //! # Idea
-//! Time and power over the clock (or the power limit) are fitted to what was measured; the candidate with the widest interval
-//! tells the most. Before there is a fit, the middle of the widest gap does.
+//! A smooth curve is learned best from evenly spread points; what a form does not know, such as the bend at a power limit,
+//! shows where the fitted curve and a straight line between the neighboring measurements disagree. Every other point
+//! goes to the middle of the widest gap, the others to the largest disagreement. Before there is a fit all go to gaps.
 //!
 //! # Model
 //! Curves are fitted for each power limit apart if clocks are swept (power saturates at a limit), over SM and memory clock.
-//! The width of an interval is ln(high/low)/2, its relative half width, the larger one of time and power.
+//! Disagreement is |ln(fitted/interpolated)|, interpolated in ln(clock) and ln(value), the larger one of time and power,
+//! times the square root of the distance to the nearest measured clock. The width of an interval is ln(high/low)/2.
 //!
 //! # Complexity
 //! Two fits for each group of points.
 //!
 //! # Limits
-//! One point at a time. Candidates without a fit are taken by the relative distance to the nearest measured clock.
+//! One point at a time. The widest *interval* is no good guide: it lies where neighbors are few, not where the form is
+//! wrong, and on measured curves it chose worse points than an even grid (`docs/profiling.md`).
+//!
+//! # References
+//! H. S. Seung, M. Opper, H. Sompolinsky, "Query by committee", 1992 (measuring where two models disagree).
 
 use rats_models::dvfs::curve::Curve;
 use rats_models::dvfs::scope::{Axis, Place, Sample};
@@ -22,6 +28,9 @@ use super::target::Target;
 
 /// Points that a fit needs at least.
 const FIT: usize = 4;
+
+/// More than any distance between clocks or limits.
+const UNFITTED: f64 = 1e6;
 
 /// What is known of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,15 +48,15 @@ pub struct Known {
 pub struct Doubt {
     /// Where.
     pub target: Target,
-    /// Relative half width of the widest interval there; absent where nothing is fitted yet.
+    /// Relative half width of the widest interval of all that is not measured; absent while something is not fitted.
     pub half_width: Option<f64>,
 }
 
-/// The candidate of which least is known; `None` if all are measured.
+/// The candidate that tells most; `None` if all are measured.
 pub fn next(candidates: &[Target], known: &[Known]) -> Option<Doubt> {
     let mut open: Vec<Target> = candidates.to_vec();
     open.retain(|target| known.iter().all(|known| known.target != *target));
-    let mut best: Option<(f64, Doubt)> = None;
+    let (mut best, mut widest) = (None::<(f64, Target)>, Some(0.0_f64));
     let mut groups: Vec<Option<i64>> = open.iter().map(|target| group(*target)).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -56,14 +65,21 @@ pub fn next(candidates: &[Target], known: &[Known]) -> Option<Doubt> {
         let curves = curves(&inside);
         for &target in open.iter().filter(|target| group(**target) == of) {
             let half_width = curves.as_ref().and_then(|curves| half_width(curves, target));
-            // What is not fitted comes before what is.
-            let urgency = half_width.unwrap_or_else(|| 1e3 + gap(&inside, target));
+            widest = widest.zip(half_width).map(|(widest, width)| widest.max(width));
+            let gap = gap(&inside, target);
+            let doubted = curves.as_ref().and_then(|curves| disagreement(curves, &inside, target));
+            let urgency = match doubted {
+                // What is not fitted comes before what is.
+                None => UNFITTED + gap,
+                Some(doubted) if known.len() % 2 == 1 => doubted * gap.sqrt(),
+                Some(_) => gap,
+            };
             if best.is_none_or(|(most, _)| urgency > most) {
-                best = Some((urgency, Doubt { target, half_width }));
+                best = Some((urgency, target));
             }
         }
     }
-    best.map(|(_, doubt)| doubt)
+    best.map(|(_, target)| Doubt { target, half_width: widest })
 }
 
 /// Points that one curve describes: those of one power limit if clocks are swept.
@@ -99,11 +115,27 @@ fn half_width(curves: &[Curve; 2], target: Target) -> Option<f64> {
     Some(width(&curves[0])?.max(width(&curves[1])?)).filter(|width| width.is_finite())
 }
 
-/// Relative distance to the nearest known point; 1 if none is at this memory clock.
+/// How far curve and interpolation between the nearest measured clocks are apart; `None` beyond those.
+fn disagreement(curves: &[Curve; 2], known: &[Known], target: Target) -> Option<f64> {
+    let (_, at) = place(target)?;
+    let core = |known: &&Known| place(known.target).map_or(0.0, |(_, at)| at.core);
+    let level = || known.iter().filter(|known| known.target.mem_mhz == target.mem_mhz);
+    let below = level().filter(|known| core(known) < at.core).max_by(|a, b| core(a).total_cmp(&core(b)))?;
+    let above = level().filter(|known| core(known) > at.core).min_by(|a, b| core(a).total_cmp(&core(b)))?;
+    let share = (at.core / core(&below)).ln() / (core(&above) / core(&below)).ln();
+    let apart = |curve: &Curve, value: fn(&Known) -> f64| {
+        let straight = (1.0 - share) * value(below).ln() + share * value(above).ln();
+        (curve.value(at).ln() - straight).abs()
+    };
+    let most = apart(&curves[0], |known| known.step_s).max(apart(&curves[1], |known| known.power_w));
+    most.is_finite().then_some(most)
+}
+
+/// Distance to the nearest known point, MHz or W; more than any if none is at this memory clock.
 fn gap(known: &[Known], target: Target) -> f64 {
     let core = |target: Target| place(target).map_or(1.0, |(_, at)| at.core);
     let near = known.iter().filter(|known| known.target.mem_mhz == target.mem_mhz);
-    near.map(|known| (core(target) / core(known.target)).ln().abs()).min_by(f64::total_cmp).unwrap_or(1e2)
+    near.map(|known| (core(target) - core(known.target)).abs()).min_by(f64::total_cmp).unwrap_or(UNFITTED)
 }
 
 #[cfg(test)]
@@ -122,24 +154,24 @@ mod tests {
 
     #[test]
     fn without_a_fit_the_widest_gap_comes_first() {
-        // ln(800/400) = 0.69 from 400 and 0.63 from 1500; 500 and 1400 are nearer to a measured clock.
+        // 800 is 400 from 400 and 700 from 1500; 500 and 1400 are 100 from a measured clock.
         let candidates: Vec<Target> = [400, 500, 800, 1400, 1500].map(at).to_vec();
         let doubt = next(&candidates, &[known(400), known(1500)]).unwrap();
         assert_eq!(doubt, Doubt { target: at(800), half_width: None });
     }
 
     #[test]
-    fn with_a_fit_the_widest_interval_comes_first_until_all_is_measured() {
+    fn with_a_fit_gaps_and_disagreements_take_turns_until_all_is_measured() {
         let candidates: Vec<Target> = (4..=15).map(|step| at(100 * step)).collect();
-        // Without noise a fit is exact and every interval nothing; 1 % up and down makes them real.
-        let noisy = |(at, mhz): (usize, i64)| {
-            let known = known(mhz);
-            Known { power_w: known.power_w * if at % 2 == 0 { 1.01 } else { 0.99 }, ..known }
-        };
-        let few: Vec<Known> = [400, 500, 600, 700, 1500].into_iter().enumerate().map(noisy).collect();
-        let doubt = next(&candidates, &few).unwrap();
-        assert!(doubt.half_width.is_some_and(|width| width > 1e-3), "{doubt:?}");
-        assert!(few.iter().all(|known| known.target != doubt.target));
+        // An even number of measured clocks: the middle of the widest gap, 800 to 1500; 1100 and 1200 are 300 from its ends.
+        let even: Vec<Known> = [400, 500, 600, 700, 1500, 800].map(known).to_vec();
+        let without_800: Vec<Known> = even.iter().copied().filter(|known| known.target != at(800)).collect();
+        let doubt = next(&candidates, &even).unwrap();
+        assert!(matches!(doubt.target.sm_mhz, Some(1100 | 1200)), "{doubt:?}");
+        // An odd number: a straight line over 700 to 1500 misses the bend of power, 50 + 1e-7 f^3, by far most.
+        let doubt = next(&candidates, &without_800).unwrap();
+        assert!(doubt.target.sm_mhz.is_some_and(|mhz| (900..=1300).contains(&mhz)), "{doubt:?}");
+        assert!(doubt.half_width.is_some(), "{doubt:?}");
         let all: Vec<Known> = (4..=15).map(|step| known(100 * step)).collect();
         assert_eq!(next(&candidates, &all), None);
     }

@@ -73,7 +73,12 @@ struct Blow {
 impl Blow {
     /// Whether only `rats restore` can put back everything.
     fn needs_restore(&self) -> bool {
-        self.silent.is_some() || self.driver_gone || (self.executor && self.guardian)
+        self.silent.is_some() || self.driver_gone || self.leaves_nobody()
+    }
+
+    /// Whether neither the run nor its guardian can clean up.
+    fn leaves_nobody(&self) -> bool {
+        self.executor && self.guardian
     }
 }
 
@@ -88,7 +93,7 @@ fn add_jobs(lab: &mut Lab, sleep: &str) {
         let (id, start) = (format!("j{number}"), if number < 4 { 0 } else { 8 });
         let (gpus, point) = ([gpu], json!({"sm_mhz": 1200, "power_limit_w": 250}));
         let command = format!("{kept}{}", simulated("--steps 150 --startup 5"));
-        lab.add(&Job { command, point, ..job(&id, &gpus, start) });
+        lab.add(&Job { point, command, ..job(&id, &gpus, start) });
     }
 }
 
@@ -149,7 +154,8 @@ fn strike(lab: &Lab, run: &Run, kind: Kind, random: &mut Random) -> Blow {
     let mut blow = Blow { silent: None, driver_gone: kind == DriverGone, executor: false, guardian: false };
     pause(Duration::from_millis(20 + random.below(1700) as u64));
     if let Some(faults) = fault(kind, random) {
-        blow.silent = matches!(kind, GpuLost | Hang).then(|| faults[0]["gpu"].as_u64().unwrap() as usize);
+        let gpu = || usize::try_from(faults[0]["gpu"].as_u64().unwrap()).unwrap();
+        blow.silent = matches!(kind, GpuLost | Hang).then(gpu);
         lab.inject(faults);
     } else if kind == DiskFull {
         let size = fs::metadata(lab.path("run/trace.jsonl")).map_or(0, |file| file.len());
@@ -175,12 +181,14 @@ fn case(seed: u64, kind: Kind, tally: &mut Tally) -> Vec<String> {
         kill_some(&lab, &run, killed, &mut random, &mut blow);
     }
     let code = run.wait();
-    lab.settle();
+    if !blow.leaves_nobody() {
+        lab.settle();
+    }
     let marks = lab.simulator.marks().unwrap();
     let silent = blow.silent.map(|gpu| lab.simulator.config().gpus[gpu].uuid.clone());
     // Who answers is as it was found, unless nobody was left to see to it.
     let answering = marks.iter().filter(|mark| Some(&mark.uuid) != silent.as_ref()).count();
-    if answering > 0 && !blow.driver_gone && !(blow.executor && blow.guardian) {
+    if answering > 0 && !blow.driver_gone && !blow.leaves_nobody() {
         wrong.push(format!("marks on GPUs that answer: {marks:?}"));
     }
     lab.inject(json!([]));
@@ -190,6 +198,7 @@ fn case(seed: u64, kind: Kind, tally: &mut Tally) -> Vec<String> {
             wrong.push(format!("restore: {}", String::from_utf8_lossy(&restored.stdout)));
         }
     }
+    lab.settle();
     let marks = lab.simulator.marks().unwrap();
     if !marks.is_empty() {
         wrong.push(format!("marks: {marks:?}"));
@@ -213,7 +222,9 @@ fn case(seed: u64, kind: Kind, tally: &mut Tally) -> Vec<String> {
     if !wrong.is_empty() {
         wrong.insert(0, format!("seed {seed}, {kind:?}, exit code {code:?}\n{}", lab.said()));
     }
-    sleepers(&sleep).into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    for pid in sleepers(&sleep) {
+        kill(pid, Signal::KILL);
+    }
     wrong
 }
 
